@@ -1,8 +1,9 @@
-//! A device in this process that serves other processes: what `ane daemon` is.
+//! A device in this process that serves other processes: the work of `ane daemon`.
 //!
 //! The server is the driver's, the same that `aned` runs before a device elsewhere; here the engine runs on the thread
-//! that serves, one task between two rounds of clients. What of a task takes long is computed beside that thread, so that
-//! it goes on serving: other clients, the end of the one whose task it is, deadlines, and the signal that ends the daemon.
+//! that serves, one task between two rounds of clients. The long parts of a task are computed on another thread, so
+//! that this one goes on with other clients, the end of the task's own client, deadlines, and the signal that ends the
+//! daemon.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -44,7 +45,7 @@ pub fn serve(
     Ok(ready(driver, place, settings)?.run(stop)?)
 }
 
-/// A server that has all it needs of the system but what serving needs: whoever confines itself does it now.
+/// A server that has opened all that it needs of the system. A program that confines itself does it now.
 pub fn ready(
     mut driver: EmbeddedDriver,
     place: Place,

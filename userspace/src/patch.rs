@@ -20,7 +20,7 @@ use crate::task::{ChainError, Task};
 pub struct Edit {
     /// The register, or header word, by the hardware's name.
     pub register: String,
-    /// Which one, of an array of registers.
+    /// Index of the register, in an array of registers.
     pub index: u16,
     /// The field; the whole word without.
     pub field: Option<String>,

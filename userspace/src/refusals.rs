@@ -1,8 +1,8 @@
 //! Tasks that the engine does not execute, found without running anything.
 //!
-//! Each task is decoded and planned as the device does before it moves the first byte. What a device refuses for its
-//! registers is refused here with the same register, bits and value. A refusal that depends on memory (an address that is
-//! not mapped) only shows when the program runs.
+//! Each task is decoded and planned as the device does before it moves the first byte. A refusal for its registers is
+//! refused here with the same register, bits and value. A refusal that depends on memory (an address that is not
+//! mapped) only shows when the program runs.
 
 use ane_device::engine::plan::plan;
 use ane_device::engine::plan::verdict::Verdict;
@@ -29,7 +29,7 @@ pub struct Refusal {
     /// The bits to blame.
     pub bits: u32,
     pub value: u32,
-    /// What kind of refusal it is, such as `undefined` or `unsupported`.
+    /// The category of the refusal, such as `undefined` or `unsupported`.
     pub category: &'static str,
     pub why: String,
 }
@@ -71,7 +71,7 @@ impl Refusal {
         }
     }
 
-    /// What somebody can try who wants the task to run.
+    /// Advice for a user who wants the task to run.
     pub fn advice(&self) -> &'static str {
         match self.category {
             "would hang" => {

@@ -18,7 +18,7 @@ use crate::model::Model;
 use crate::tensor::tile::{self, Layout};
 use crate::tensor::{Tensor, bytes};
 
-/// What can go wrong with a program on a device.
+/// The errors of a program on a device.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -300,7 +300,7 @@ impl Drop for Session {
     }
 }
 
-/// What a BAR's buffer is for.
+/// The usage of a BAR's buffer.
 fn usage(model: &Model, bar: &Bar) -> Usage {
     match bar.role {
         Role::Tasks => Usage::Program,

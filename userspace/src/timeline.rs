@@ -8,7 +8,7 @@ use serde::Serialize;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// What they are: a circuit, or an engine.
+    /// A circuit, or an engine.
     pub what: String,
     pub events: u64,
     pub bytes: u64,
@@ -45,7 +45,7 @@ impl Summary {
                     summary.faults += 1;
                     continue;
                 }
-                // What PE_MMU did is part of the transfers, and virtual time is told elsewhere.
+                // The work of PE_MMU is part of the transfers, and virtual time is shown elsewhere.
                 What::RequestEnd { .. }
                 | What::RequestAside
                 | What::Modelled { .. }

@@ -184,7 +184,7 @@ fn every_kind_comes_back_from_its_file() {
         let file = built.to_anec().unwrap_or_else(|error| panic!("{name}: {error}"));
         let read = container::open(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut program = built.program();
-        // What the format has no room for, or names otherwise.
+        // The fields that the format has no room for, or names otherwise.
         for (ours, theirs) in program.surfaces.iter_mut().zip(&read.surfaces) {
             ours.name = theirs.name.clone();
         }

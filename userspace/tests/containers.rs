@@ -128,7 +128,7 @@ fn anec_that_counts_tiles_of_512_bytes_is_read_like_one_that_counts_pages() {
     for form in Form::ALL {
         let pages = convert::to_anec(&open(&object), form).expect("convertible");
         let mut small = pages.clone();
-        // Of each BAR what it needs, in the smaller unit: payload 0x900, scratch 0x9000, surfaces 0x800.
+        // The size of each BAR, in the smaller unit: payload 0x900, scratch 0x9000, surfaces 0x800.
         for (bar, bytes) in [(0, 0x900_u32), (3, 0x9000), (4, 0x800), (5, 0x800), (6, 0x800)] {
             put32(&mut small, 0x28 + 4 * bar, bytes.div_ceil(512));
         }
@@ -257,7 +257,7 @@ fn newer_object_is_converted_with_its_bar_numbers_rewritten() {
         (destination(source(OperandBases::new(), 3).with_rbase1(6).with_rbe1(true), 4), KernelBases::new()),
     ];
     assert_eq!(bases(&converted), expected);
-    // What the first converter wrote, tasks as they were, would read the output and write over an input.
+    // The first converter wrote tasks as they were; such tasks would read the output and write over an input.
     assert_ne!(bases(&converted), bases(&program));
     assert_eq!(bases(&program)[0].0.rbase0(), 4);
     assert_eq!(bases(&program)[2].0.wbase(), 6);

@@ -45,9 +45,9 @@ pub struct Anec {
     pub krn_size: U64,
     pub src_count: U32,
     pub dst_count: U32,
-    /// Of each BAR, the tiles of its buffer.
+    /// The tiles of each BAR's buffer.
     pub tiles: [U32; BARS],
-    /// Of each BAR, batches, channels, rows, columns, and bytes from plane to plane and from row to row.
+    /// The shape of each BAR: batches, channels, rows, columns, and bytes from plane to plane and from row to row.
     pub nchw: [[U64; 6]; BARS],
 }
 
@@ -68,7 +68,7 @@ const MARK: &[u8; 8] = b"ANEMODEL";
 const BUFFER_MAX: u64 = aperture::SIZE;
 
 impl Anec {
-    /// Which BARs are outputs, and which inputs, where the tasks do not tell otherwise.
+    /// The BARs of outputs and inputs, by the tasks, or by the header if the tasks do not show them.
     fn roles(&self, payload: &[u8]) -> Roles {
         let (outputs, inputs) = (self.dst_count.get() as usize, self.src_count.get() as usize);
         let (first, first_bytes, count) = (FIRST_SURFACE as u8, self.td_size.get(), self.td_count.get());
@@ -148,7 +148,7 @@ pub struct Image {
     pub payload: Vec<u8>,
     /// Bytes of a tile in `anec`, as a shift.
     pub shift: u32,
-    /// Which BARs are outputs, and which inputs.
+    /// The BARs of outputs and of inputs.
     pub roles: Roles,
 }
 
@@ -157,7 +157,7 @@ pub struct Image {
 ///
 /// # Errors
 ///
-/// What the system says of the file; [`io::ErrorKind::InvalidData`] if it is no such file.
+/// Reads a file. The error is the system's, or [`io::ErrorKind::InvalidData`] if it is no such file.
 pub fn read(path: &Path, shift: Option<u32>) -> io::Result<Image> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidData);
     if shift.is_some_and(|shift| shift > SHIFT_MAX) {

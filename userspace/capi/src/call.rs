@@ -1,4 +1,4 @@
-//! What the functions of both libraries do alike: a path and a number come in, an answer and `errno` go out.
+//! The common part of the functions of both libraries: a path and a number come in, an answer and `errno` go out.
 
 use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::io;
@@ -30,12 +30,12 @@ pub fn answer(result: io::Result<()>) -> c_int {
     result.inspect_err(fail).map_or(-1, |()| 0)
 }
 
-/// What a call without a program is answered with.
+/// The answer to a call without a program.
 pub fn invalid() -> io::Error {
     io::Error::from_raw_os_error(libc::EINVAL)
 }
 
-/// Sets `errno`. What is wrong with a file, which has no number, is `EINVAL`.
+/// Sets `errno`. An error in a file, which has no number, is `EINVAL`.
 fn fail(why: &io::Error) {
     // SAFETY: the C library gives a valid pointer to the calling thread's own variable.
     let at = unsafe { libc::__errno_location() };

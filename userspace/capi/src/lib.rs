@@ -1,4 +1,4 @@
-//! What existing clients link with, without their languages.
+//! The libraries that existing clients link with, without their languages.
 //!
 //! Clients of the Linux driver use a small C library: it opens the node, loads an ANEC, makes a buffer for each BAR,
 //! copies tensors in and out in the engine's layout, and submits (client-abi). Two libraries offer that, `libane` to C

@@ -18,7 +18,7 @@ use crate::anec::{self, Anec, BARS, Image};
 use crate::call;
 use crate::node::{self, Buffer};
 
-/// What the functions of the C library take.
+/// The network as the functions of the C library take it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Network {
@@ -34,7 +34,7 @@ pub struct Network {
     pub tile_shift: u32,
 }
 
-/// Which BARs are inputs, and which outputs; behind the last of each, [`Bind::NONE`].
+/// The BARs of inputs and of outputs; behind the last of each, [`Bind::NONE`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct Bind {

@@ -108,7 +108,7 @@ fn map(fd: RawFd, size: u64, offset: u64) -> io::Result<*mut c_void> {
 ///
 /// # Errors
 ///
-/// What the driver says: [`io::ErrorKind::TimedOut`] if the engine does not come to an end.
+/// Submits a request. The error is the driver's: [`io::ErrorKind::TimedOut`] if the engine does not come to an end.
 pub fn submit(fd: RawFd, submit: &mut Submit) -> io::Result<()> {
     call(fd, SUBMIT.number, submit)
 }

@@ -114,8 +114,8 @@ fn call(config: &Config, file: File, fd: c_int, ioctl: &Ioctl, argument: u64) ->
     lane.settle(result)
 }
 
-/// What a client that maps the node as one file cannot have: a buffer whose pages do not follow each other in it, and
-/// another context, which would be another file.
+/// Refuses calls that a client cannot have which maps the node as one file: a buffer whose pages do not follow
+/// each other in it, and another context, which would be another file.
 fn refuse(ioctl: &Ioctl, argument: u64) -> Result<()> {
     if ioctl.number == context::CONTEXT_DETACH.number {
         return Err(Failure(libc::EBUSY));

@@ -16,7 +16,7 @@ use crate::sys::{Failure, Result, memory};
 /// Mappings of a process at a time: 32 buffers of each of eight programs, four times over (Chosen).
 const MAPPINGS: usize = 1024;
 
-/// What the system maps by otherwise. Lengths are compared in these.
+/// The system's page. Lengths are compared in these.
 const PAGE: usize = 4096;
 
 /// One mapping: what the program knows of it, and what there is.
@@ -132,7 +132,7 @@ fn remember(at: usize, bytes: usize, start: usize, total: usize) -> bool {
     true
 }
 
-/// What there is of a mapping that the program takes for `bytes` bytes at `at`, remembered no more.
+/// Forgets a mapping of `bytes` bytes at `at`, and gives the part of it that is there.
 fn forget(at: usize, bytes: usize) -> Option<(usize, usize)> {
     if at == 0 || at == FILLING {
         return None;

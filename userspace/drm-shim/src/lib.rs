@@ -7,8 +7,8 @@
 //! that the kernel would answer wrongly: what lies at the path, and what an `ioctl` on such a descriptor means. Those
 //! calls are taken over, all others of the same names go on to the C library untouched.
 //!
-//! What an `ioctl` does happens in the daemon. A call is carried there whole: `marshal` brings along what the
-//! argument's pointers lead to, by the table of [`ane_uapi::ioctl::nested`], and writes back what was changed.
+//! The daemon does the work of an `ioctl`. A call is carried there whole: `marshal` copies the memory behind
+//! the argument's pointers, by the table of [`ane_uapi::ioctl::nested`], and writes changes back.
 //!
 //! A process that this library is loaded into is not ours. So it
 //!

@@ -127,7 +127,7 @@ pub(crate) fn write_back(message: &[u8], written: Written, answer: Answer<'_>, a
     if is_written { Ok(()) } else { Err(Failure(libc::EFAULT)) }
 }
 
-/// What went with the message of the stretch that came back.
+/// The bytes of a stretch in the answer, if the message has them.
 fn brought<'a>(message: &'a [u8], written: Written, stretch: &Stretch) -> Option<&'a [u8]> {
     let table = <[Stretch]>::ref_from_bytes(message.get(TABLE..written.argument_at)?).ok()?;
     let mut at = written.argument_at + written.argument;

@@ -1,4 +1,4 @@
-//! Which paths are the device's, and what is to be seen there.
+//! The paths of the device, and the files that a program sees there.
 //!
 //! `/dev/accel` has one node and nothing else: a program that tries one node after the other finds this one (Chosen).
 //! So far as names go; a program that lists `/dev` itself sees what is really there.
@@ -23,7 +23,7 @@ pub(crate) enum Place {
     Nothing,
 }
 
-/// What lies at `path`; `None` if it is none of this library's business.
+/// The file at `path`; `None` if the path is not this library's.
 pub(crate) fn find(config: &Config, path: &CStr) -> Option<Place> {
     let rest = path.to_bytes().strip_prefix(DIRECTORY)?;
     if rest.is_empty() {
@@ -33,7 +33,7 @@ pub(crate) fn find(config: &Config, path: &CStr) -> Option<Place> {
     Some(named(config, name))
 }
 
-/// What lies at `name` in the directory of the nodes.
+/// The file `name` in the directory of the nodes.
 pub(crate) fn named(config: &Config, name: &[u8]) -> Place {
     match within(name) {
         // The one above it is a directory too, and listings show it.
@@ -54,7 +54,8 @@ fn within(mut name: &[u8]) -> &[u8] {
 }
 
 impl Place {
-    /// Whether a program may do to it what `mode` asks, as `access` has it: anybody may read and write the node.
+    /// Whether a program may have the access `mode`, in the numbers of `access`: every user may read and write
+    /// the node.
     pub(crate) const fn access(self, mode: c_int) -> Result<(), c_int> {
         match self {
             Self::Nothing => Err(libc::ENOENT),

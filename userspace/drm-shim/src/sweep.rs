@@ -54,7 +54,7 @@ pub(crate) fn now_at_once() {
 }
 
 /// Files that were not seen yet, by their places: the serial number that each has there. It lies on the stack of
-/// whoever calls, which may be a signal handler's.
+/// the caller, which may be a signal handler's.
 struct Gone([u64; FILES]);
 
 impl Gone {

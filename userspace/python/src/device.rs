@@ -114,7 +114,7 @@ impl Device {
         (self.location == Location::Embedded).then(|| self.options.numerics.name())
     }
 
-    /// What the driver counted, as JSON.
+    /// The driver's counters, as JSON.
     fn statistics(&self, py: Python<'_>) -> PyResult<String> {
         let device = self.device(py)?;
         let counted =
@@ -124,7 +124,7 @@ impl Device {
         Ok(Value::from(counters).to_string())
     }
 
-    /// What the engine counted, and the virtual time that it took, as JSON.
+    /// The engine's counters, and the virtual time that it took, as JSON.
     fn counters(&self, py: Python<'_>) -> PyResult<String> {
         let generation = self.options.chip.chip().generation;
         let told = self.embedded(py, "tells its counters through its registers alone", move |device| {
@@ -150,7 +150,7 @@ impl Device {
         Ok(told)
     }
 
-    /// What checking mode found since it was asked last.
+    /// The findings of checking mode since the last call.
     fn findings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.embedded(py, "prints its findings itself", |device| {
             device.with_embedded(|driver| {
@@ -162,7 +162,7 @@ impl Device {
         })
     }
 
-    /// What each context has mapped where, as JSON.
+    /// The mappings of each context, as JSON.
     fn memory_map(&self, py: Python<'_>) -> PyResult<String> {
         let device = self.device(py)?;
         let tables = py.detach(|| Tables::of(&Source::Driver(device)).map_err(|why| why.to_string()));
@@ -180,7 +180,7 @@ impl Device {
         })
     }
 
-    /// What happened since, as a Chrome trace.
+    /// The events since the start, as a Chrome trace.
     fn stop_trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let (records, lost) = self.embedded(py, "keeps its timeline to itself", |device| {
             device.with_embedded(|driver| {

@@ -94,7 +94,8 @@ impl Graph {
         self.keep(py, made)
     }
 
-    /// What one line of `ane build` describes: operands are `%0`, `%1` and so on, and arrays go by their names.
+    /// Adds a layer as a line of `ane build` describes it: operands are `%0`, `%1` and so on, and arrays go by
+    /// their names.
     fn line(
         &mut self,
         py: Python<'_>,

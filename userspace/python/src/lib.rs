@@ -20,7 +20,7 @@ mod session;
 
 use pyo3::prelude::*;
 
-/// What Python imports as `ane._ane`.
+/// The module that Python imports as `ane._ane`.
 #[pymodule]
 fn _ane(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

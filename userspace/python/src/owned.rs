@@ -1,4 +1,4 @@
-//! Who may touch a device or a program: one thread at a time, and only the process that opened it.
+//! The owner of a device or a program: one thread at a time, and only the process that opened it.
 //!
 //! An embedded device is threads and locks of this process. A child of `fork` has the memory of both and none of the
 //! threads, so that the first call in it could wait for ever; and what it wrote would go into the parent's buffers. So
@@ -31,7 +31,7 @@ pub(crate) struct Owned<T> {
     inner: ManuallyDrop<Mutex<T>>,
 }
 
-/// What is owned, for one thread.
+/// The owned value, for one thread.
 pub(crate) struct Held<'a, T> {
     thread: &'a AtomicU64,
     guard: MutexGuard<'a, T>,
@@ -47,7 +47,7 @@ impl<T> Owned<T> {
         }
     }
 
-    /// What is owned, once no other thread has it.
+    /// Takes the value, once no other thread has it.
     ///
     /// # Errors
     ///

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::device::Device;
 use crate::raise;
 
-/// What is decided of a model before it is compiled.
+/// The decisions about a model before it is compiled.
 #[pyclass(frozen, module = "ane._ane")]
 pub(crate) struct Decided(model::Options);
 
@@ -186,7 +186,7 @@ impl Program {
         told.map(|told| told.to_string()).map_err(raise::wrong_value)
     }
 
-    /// What it does with the chip's memory, and how long it would take there, as JSON.
+    /// The program's use of the chip's memory, and its time there, as JSON.
     fn memory(&self, py: Python<'_>, chip: &str) -> PyResult<String> {
         let soc = options::chip(chip).map_err(raise::wrong_value)?;
         let report = py.detach(|| -> Result<String, String> {
@@ -251,7 +251,7 @@ impl Program {
             if task.index >= end {
                 break;
             }
-            // What lies before matters only for what it leaves in the registers, and for the header before.
+            // Earlier tasks matter only for the registers that they leave, and for the header before.
             if task.index.saturating_add(1) < start {
                 task.for_each_write(|address, value| {
                     registers.write(address, value);

@@ -93,7 +93,7 @@ pub(crate) fn wrong_value(message: impl ToString) -> PyErr {
     PyValueError::new_err(message.to_string())
 }
 
-/// What the system says of a file: of a missing one, `FileNotFoundError`, as Python's own `open` does.
+/// The system's error about a file: of a missing one, `FileNotFoundError`, as Python's own `open` does.
 pub(crate) fn system(why: &std::io::Error, file: Option<&Path>) -> PyErr {
     // Python makes the class and the message of the number.
     let arguments = (why.raw_os_error(), why.to_string(), file.map(|file| file.display().to_string()));
@@ -143,7 +143,7 @@ pub(crate) fn session(py: Python<'_>, why: &session::Error, failure: Option<&Fai
     exception(py, class, &message, &details)
 }
 
-/// What was refused, as details of an exception; the class that it has.
+/// Writes a refusal as details of an exception, and gives the exception's class.
 fn describe(details: &mut Value, failure: &Failure) -> &'static str {
     let refusal = match &failure.error {
         RequestError::Engine(EngineError::Refused(verdict)) => {

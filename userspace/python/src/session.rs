@@ -109,7 +109,7 @@ impl Session {
         Ok(found)
     }
 
-    /// What the program's inputs are, for messages.
+    /// The program's inputs, for messages.
     fn wanted(&self, py: Python<'_>) -> PyResult<String> {
         let named =
             self.inputs.iter().map(|input| Ok(format!("{} {:?}", input.name.bind(py).repr()?, input.shape)));
@@ -192,7 +192,7 @@ fn run_to_end(py: Python<'_>, session: &mut session::Session) -> PyResult<()> {
     }
 }
 
-/// What the device says of the request that failed last, if it is in this process.
+/// The device's record of the request that failed last, if it is in this process.
 fn last_failure(session: &session::Session) -> Option<Failure> {
     let failure = session
         .device()

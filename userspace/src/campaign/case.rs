@@ -51,7 +51,7 @@ impl Tolerance {
     /// Not at all.
     pub const EXACT: Self = Self { absolute: 0.0, relative: 0.0 };
 
-    /// What activation tables and sums of halves are off (Chosen).
+    /// The errors of activation tables and of sums of halves (Chosen).
     pub const TABLES: Self = Self { absolute: 0.002, relative: 0.01 };
 }
 

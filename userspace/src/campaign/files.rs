@@ -55,7 +55,8 @@ pub(super) fn programs(base: &Path, named: &str) -> Result<Vec<PathBuf>, Error> 
     Ok(found.into_iter().map(relative).collect())
 }
 
-/// Whether the name is of the pattern, in which `*` stands for any letters. Takes as long as both multiplied at most.
+/// Whether the name matches the pattern, in which `*` stands for any letters. The time is bounded by the
+/// product of both lengths.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
     // Where the last star was, and how much of the name it stood for.

@@ -45,7 +45,7 @@ pub const ARRAY_MAX: u64 = 4 << 30;
 /// Most cases of a campaign (Chosen): a week of them.
 pub(super) const CASES_MAX: usize = 10_000_000;
 
-/// What is wrong with a manifest.
+/// The errors of a manifest.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A file that cannot be read.
@@ -59,7 +59,7 @@ pub enum Error {
     #[error("{}: {what}", path.display())]
     Unfit {
         path: PathBuf,
-        /// What is wrong with it, in words.
+        /// The error, in words.
         what: String,
     },
     /// An entry that cannot be.
@@ -69,7 +69,7 @@ pub enum Error {
         entry: usize,
         /// The programs that it names.
         path: String,
-        /// What is wrong with it.
+        /// The error, in words.
         what: String,
     },
     #[error("the manifest has more than {CASES_MAX} cases")]

@@ -125,7 +125,7 @@ pub struct Outcome {
     /// The register to blame for a refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame: Option<Blame>,
-    /// Which task was refused.
+    /// Index of the task that was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<u32>,
     /// Largest distance from what is expected.

@@ -154,7 +154,7 @@ fn uses(program: &Program<'_>) -> Result<Uses, Error> {
     Ok(uses)
 }
 
-/// Which BAR of the ANEC carries what a BAR of the object does.
+/// The BAR of the ANEC for each BAR of the object.
 #[derive(Clone, Copy, Debug, Default)]
 struct Binding([Option<u8>; BARS]);
 
@@ -209,7 +209,7 @@ fn scratch(program: &Program<'_>) -> Result<Vec<(u8, u8, u64)>, Error> {
     if sections.len() > free.len() {
         return Err(Error::TooMuchScratch { count: sections.len(), max: free.len() });
     }
-    // What lies in a scratch BAR stays there; another section takes a free one.
+    // A section in a scratch BAR stays there; another section takes a free BAR.
     free.sort_by_key(|&bar| sections.iter().any(|section| section.index == bar));
     let mut free = free.into_iter();
     let place = |section: &&super::Bar| {
@@ -257,7 +257,7 @@ fn with_aligned_end<'a>(stream: Cow<'a, [u8]>, constants: &[u8]) -> Cow<'a, [u8]
     Cow::Owned(stream)
 }
 
-/// What an ANEC says about `surface`, if that is all there is to say.
+/// The layout of `surface` in an ANEC, or an error if an ANEC cannot describe it.
 fn layout(surface: &Surface<'_>) -> Result<Layout, Error> {
     let &Surface { direction, element, shape, strides, .. } = surface;
     let name = || super::excerpt::excerpt(&surface.name);

@@ -17,12 +17,12 @@ pub enum Error {
     Anec(#[from] anec::Error),
 }
 
-/// What a file that is no container looks like.
+/// A file that is no container: its length, and the format that its first bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub struct Unrecognised {
     pub len: u64,
-    /// What its first bytes say that it is, if that is known. The bytes themselves are not told: messages end up in logs, and
-    /// the file may be one that their readers may not read.
+    /// The format that its first bytes show, if it is known. The bytes themselves are not shown: messages end
+    /// up in logs, and readers of the log may not be allowed to read the file.
     pub looks_like: Option<&'static str>,
 }
 

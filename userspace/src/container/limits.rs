@@ -1,4 +1,4 @@
-//! What a program may be at most, whatever its file says.
+//! The limits of a program, in any file.
 //!
 //! The first two limits are the task manager's: they are the widths of its INFO register. The others bound what
 //! a file can make a reader or its caller allocate.

@@ -1,8 +1,8 @@
-//! What a compiled program is, whichever container it came in.
+//! A compiled program, from any container.
 //!
 //! A program is a stream of task descriptors, constants, and a table of up to 32 base addresses (BARs). No
-//! descriptor holds an address: it names BARs, and whoever submits the program fills them. Which BAR carries what
-//! differs from compiler to compiler, so the [table](Program::bars) is all there is to go by (td 5).
+//! descriptor holds an address: it names BARs, and the client that submits the program fills them. Which BAR
+//! carries what differs from compiler to compiler, so the [table](Program::bars) is all there is to go by (td 5).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -29,11 +29,11 @@ pub struct Program<'a> {
     pub surfaces: Vec<Surface<'a>>,
     /// The layers of the model that it was compiled from, in the order of their tasks; none of any other program.
     pub layers: Vec<Layer>,
-    /// What the compiler of a model had to say, such as that constants were rounded.
+    /// The messages of the compiler of a model, such as that constants were rounded.
     pub notes: Vec<String>,
-    /// What the compiler says about itself.
+    /// The compiler's own description.
     pub banner: Option<Cow<'a, str>>,
-    /// What was odd but no reason to refuse the file.
+    /// Oddities that are no reason to refuse the file.
     pub warnings: Vec<Warning>,
 }
 
@@ -141,7 +141,7 @@ pub enum Role {
 }
 
 ane_uapi::named! {
-    /// Who writes a surface.
+    /// The writer of a surface.
     pub enum Direction {
         /// The client; the engine reads it.
         Input "input",
@@ -154,7 +154,7 @@ ane_uapi::named! {
 pub struct Layer {
     /// Its name in the list of `docs/models.md`.
     pub operation: String,
-    /// What the model calls it.
+    /// The name in the model.
     pub name: String,
     /// Extents of its result.
     pub dims: Vec<usize>,
@@ -188,7 +188,7 @@ impl Surface<'_> {
         self.dims.clone().unwrap_or_else(|| [n, c, h, w].map(|extent| extent as usize).to_vec())
     }
 
-    /// Which of `surfaces` is asked for: by its name, by the part of it in front of an `@` if one alone has that, or by
+    /// The surface of `surfaces` by its name, by the part of it in front of an `@` if only one has that, or by
     /// its number.
     pub fn find<'s, 'a: 's>(
         surfaces: impl Iterator<Item = &'s Surface<'a>> + Clone,
@@ -263,7 +263,7 @@ impl std::fmt::Display for Element {
     }
 }
 
-/// What was odd about a file that could be read all the same.
+/// An oddity of a file that could be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Warning {
     #[error(

@@ -1,4 +1,4 @@
-//! What the container says about the program as a whole, as a report.
+//! The container's description of the program as a whole, as a report.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::container::{Axes, Bar, Constants, Layer, Program, Role, Surface};
 pub struct ProgramReport {
     pub container: &'static str,
     pub generation: &'static str,
-    /// What the compiler says about itself, line by line.
+    /// The compiler's own description, line by line.
     pub compiler: Vec<String>,
     /// Number of tasks that the container announces.
     pub task_count: u32,
@@ -23,7 +23,7 @@ pub struct ProgramReport {
     /// The layers of the model that it was compiled from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<LayerReport>,
-    /// What the compiler of the model had to say.
+    /// The messages of the compiler of the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     pub warnings: Vec<String>,

@@ -46,7 +46,7 @@ impl<'a> TaskReports<'a> {
         }
     }
 
-    /// What stopped the walk, once it has ended.
+    /// The damage that ended the walk, if it has ended so.
     pub const fn damage(&self) -> Option<Damage> {
         self.damage
     }

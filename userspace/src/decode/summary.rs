@@ -6,7 +6,7 @@ use ane_uapi::hw::td::planar::{self, Operation, PostFunction, Reduction, SecondS
 
 use super::registers::RegisterFile;
 
-/// What the task does, from the register file as it stands when the task runs.
+/// The operation of the task, from the register file as it stands when the task runs.
 pub(super) fn summary(file: &RegisterFile) -> String {
     let class = file.or_reset(&common::CFG).class();
     let what = match TaskClass::try_from(class) {

@@ -66,19 +66,19 @@ pub struct RegisterReport {
     /// Record address; for header words, the byte offset in the descriptor.
     pub address: Address,
     pub value: Word,
-    /// What the register, or word of the header, held in the previous task, where that is something else.
+    /// The value of the register, or word of the header, in the previous task, where that is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<Word>,
     /// The fields that the sources explain; in JSON, an object from names to numbers.
     #[serde(serialize_with = "numbers")]
     pub fields: Vec<FieldReport>,
-    /// What the numbers say, where they are codes or floating point: an object from field names to text.
+    /// The meaning of codes and floating-point numbers: an object from field names to text.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub said: BTreeMap<&'static str, String>,
     /// Bits that are set and that no source explains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_bits: Option<Word>,
-    /// What the register does; in JSON, the legend says so once.
+    /// The effect of the register; in JSON, the legend has it once.
     #[serde(skip)]
     pub meaning: &'static str,
     #[serde(skip)]

@@ -40,7 +40,7 @@ pub(super) trait Connection: Send + Sync {
     /// Another file of the same device.
     fn again(&self) -> Result<Box<dyn Connection>, Error>;
 
-    /// What can be told of driver and device besides the calls, `None` if nothing can.
+    /// A report about driver and device besides the calls; `None` if there is none.
     fn report(&self, _what: &str) -> Result<Option<String>, Error> {
         Ok(None)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong between a client and its device.
+//! The errors between a client and its device.
 
 use std::io;
 

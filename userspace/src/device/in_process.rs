@@ -32,7 +32,7 @@ pub(super) struct Shared<F> {
     teller: Option<Teller<F>>,
 }
 
-/// What is told of a driver besides its calls, or what is known, if that is not.
+/// The report of a driver besides its calls, or the known reports, if it has no such one.
 pub(super) type Teller<F> = fn(&mut F, &str) -> Result<String, String>;
 
 impl<F: Files> Shared<F> {
@@ -162,7 +162,7 @@ impl<F: Files> Drop for InProcess<F> {
     }
 }
 
-/// What the driver wrote, into the slices that it wrote to.
+/// Copies the bytes that the driver wrote into their slices.
 pub(super) fn copy_back(segments: &Segments, memory: &mut [&mut [u8]]) {
     for (at, bytes) in segments.changed() {
         let slice = memory.iter_mut().find(|slice| slice.as_ptr().addr() as u64 == at);

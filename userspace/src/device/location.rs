@@ -34,7 +34,7 @@ pub struct BadLocation {
 }
 
 impl Location {
-    /// What [`VARIABLE`] says, or the device in this process.
+    /// The location in [`VARIABLE`], or the device in this process.
     pub fn of_environment() -> Result<Self, BadLocation> {
         match env::var_os(VARIABLE) {
             Some(words) if !words.is_empty() => words.to_string_lossy().parse(),

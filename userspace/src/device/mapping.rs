@@ -34,7 +34,7 @@ pub(super) struct Mapping {
 
 #[derive(Debug)]
 struct Piece {
-    /// What the system mapped, which is whole blocks of the file.
+    /// The system's mapping, which has whole blocks of the file.
     mapped: NonNull<c_void>,
     mapped_bytes: NonZero<usize>,
     /// First byte that belongs to the buffer.

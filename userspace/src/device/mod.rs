@@ -81,7 +81,7 @@ impl Device {
         &self.open.location
     }
 
-    /// Makes a call. What its argument points to are the slices of `memory`, by their addresses.
+    /// Makes a call. The argument points into the slices of `memory`, by their addresses.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl Device {
         Ok(argument.value)
     }
 
-    /// What the other side tells of driver and device besides the calls, if it tells anything about that.
+    /// The other side's report about driver and device besides the calls, if it has one of this name.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! Comparing: two programs, two arrays, two timelines.
 //!
-//! Each comparison says what is different, where, and what stands on either side. What is the same is not listed; of
+//! Each comparison lists the differences: their place, and the values on both sides. Equal values are not listed; of
 //! what is different there may be more than is listed, and the count tells.
 //!
 //! * [`programs`]: by surface, BAR, header word and register field;

@@ -1,4 +1,4 @@
-//! What the system of a virtual machine has to have for a device behind VFIO.
+//! The parts of a virtual machine's system that a device behind VFIO needs.
 //!
 //! Each check looks where the driver will look ([`ane_driver::bus::vfio`]), in the order in which it does: the kernel's
 //! options, the IOMMU, the function and who has it, the right to use it, and memory. `Kconfig-notes.md` says why each is

@@ -1,10 +1,10 @@
-//! Is everything there? Each layer is looked at, and what is missing comes with what to do.
+//! Checks of each layer, with advice for each one that fails.
 //!
-//! Nothing is needed but the first layer: a device in this process. What is absent is told, not held against anybody; what
-//! is there and does not work is.
+//! Nothing is needed but the first layer: a device in this process. A layer that is absent is reported, but is no
+//! failure; a layer that is there and does not work is one.
 //!
 //! * `layers`: the checks, from the engine in this process outwards;
-//! * [`guest`]: what a virtual machine's system has to have.
+//! * [`guest`]: the needs of a virtual machine's system.
 
 pub mod guest;
 mod layers;
@@ -25,7 +25,7 @@ pub struct Check {
     pub layer: &'static str,
     pub verdict: Verdict,
     pub found: String,
-    /// What to do about it, if something should be done.
+    /// The advice, if something should be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }

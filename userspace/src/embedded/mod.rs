@@ -182,7 +182,7 @@ impl Embedded {
         Ok(())
     }
 
-    /// What the last error was, in words, if it is the one that the error registers had these values for.
+    /// The last error, in words, if the error registers had these values for it.
     fn reason(&self, registers: [u32; 3]) -> Option<String> {
         let failure = self.ane.task_manager().last_failure();
         failure.filter(|failure| failure.registers() == registers).map(ToString::to_string)
@@ -213,7 +213,7 @@ impl Embedded {
     fn event(&mut self) -> Option<Event> {
         self.events.extend(self.ane.take_events());
         let event = self.events.pop_front()?;
-        // What the device had no room for is counted by it and by nobody else.
+        // The device alone counts the events that it had no room for.
         let message = wire::event(&event, self.sequence, 0);
         self.sequence += 1;
         Some(message)

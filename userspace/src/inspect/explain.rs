@@ -22,7 +22,7 @@ pub struct Meaning {
     pub what: Vec<String>,
 }
 
-/// What `address` is in each space, on a chip, with what a device has mapped if one is looked at.
+/// The meaning of `address` in each space, on a chip, with the mappings of a device if one is looked at.
 ///
 /// # Examples
 ///

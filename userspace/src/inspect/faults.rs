@@ -1,4 +1,4 @@
-//! What there is to tell about faults.
+//! The report on faults.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::{Source, Untold};
 pub struct Faults {
     /// A fault waits for somebody: in the driver for recovery, in a window of the device to be cleared.
     pub is_latched: bool,
-    /// What was mapped and what the device did at the last fault, by the driver.
+    /// The mappings and the device's work at the last fault, by the driver.
     pub dump: Option<String>,
     pub failure: Option<String>,
     /// The device's state in words, by the device.

@@ -57,7 +57,7 @@ pub enum Untold {
 }
 
 impl Source {
-    /// What is told about `what`, in lines. Whoever tells it is another process, so nothing in it drives a terminal.
+    /// The lines of the report `what`. They come from another process, so nothing in them drives a terminal.
     pub fn tell(&self, what: &str) -> Result<String, Untold> {
         let told = match self {
             Self::Control(control) => control.ask(what)?,
@@ -72,7 +72,8 @@ impl Source {
         }
     }
 
-    /// Who tells of time: a daemon that stands before a device in another process names that one's control socket.
+    /// The source of the timeline: a daemon that stands before a device in another process names that one's
+    /// control socket.
     pub fn timekeeper(self) -> Result<Self, Untold> {
         if matches!(self, Self::Control(_)) {
             return Ok(self);

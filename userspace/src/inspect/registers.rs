@@ -19,11 +19,11 @@ pub struct RegisterValue {
     pub at: u32,
     pub range: &'static str,
     pub name: &'static str,
-    /// Which of those of that name, where its block has several.
+    /// Index among those of that name, where its block has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u16>,
     pub value: u32,
-    /// What it holds after a reset.
+    /// The value after a reset.
     pub reset: u32,
     pub fields: Vec<FieldValue>,
 }

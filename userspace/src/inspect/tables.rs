@@ -1,4 +1,4 @@
-//! What each context has mapped where.
+//! The mappings of each context.
 
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::dart::scan::{Heading, Run};
@@ -20,7 +20,7 @@ pub struct Tables {
     pub unread: Option<String>,
 }
 
-/// What begins the line of a context whose requests are put off.
+/// The first word on the line of a context whose requests are put off.
 const WAITS: &str = "waits ";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -33,9 +33,9 @@ pub struct ContextTables {
     /// How long the driver lets its requests wait still, and why, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<String>,
-    /// What the driver says is mapped, by rising address.
+    /// The mappings that the driver reports, by rising address.
     pub mappings: Vec<Mapping>,
-    /// What the tables in memory say, for each window that translates the stream.
+    /// The mappings of the tables in memory, for each window that translates the stream.
     pub translations: Vec<Translation>,
 }
 
@@ -56,7 +56,7 @@ pub struct Translation {
     pub window: &'static str,
     /// The table base, as the register has it.
     pub base: u32,
-    /// What is mapped, pages that follow each other on both sides together.
+    /// The mapped pages, those that follow each other on both sides together.
     pub runs: Vec<MappedRun>,
     /// Runs more that were not told, as there are too many.
     pub more: u32,
@@ -181,7 +181,7 @@ impl Tables {
     }
 }
 
-/// What indented lines belong to.
+/// The item that indented lines belong to.
 #[derive(Clone, Copy)]
 enum Open {
     Nothing,

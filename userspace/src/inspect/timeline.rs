@@ -1,10 +1,10 @@
-//! What happened last, if it was kept.
+//! The last events, if they were kept.
 
 use ane_device::trace::Record;
 
 use super::{Source, Untold};
 
-/// What happened last, the latest at the end.
+/// The last events, the latest at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     pub records: Vec<Record>,
@@ -18,7 +18,7 @@ impl Timeline {
         source.tell(if is_wanted { "trace on" } else { "trace off" }).map(|_| ())
     }
 
-    /// What happened until now.
+    /// The events until now.
     ///
     /// # Errors
     ///

@@ -178,7 +178,7 @@ fn mask(word: &str) -> Result<u16, String> {
     u16::try_from(number(word)?).map_err(|_| format!("mask {word} has more than 16 bits"))
 }
 
-/// What a line without its comment asks for.
+/// The command of a line without its comment.
 fn command(words: &[&str]) -> Result<Command, String> {
     match *words {
         ["config", at, "=", ref values @ ..] => {

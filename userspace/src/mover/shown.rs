@@ -1,4 +1,4 @@
-//! What a script shows: for people a line each, for programs a value.
+//! The output of a script: for people a line each, for programs a value.
 
 use std::fmt;
 

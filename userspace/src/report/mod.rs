@@ -1,8 +1,8 @@
 //! A program as one page for a browser: its tasks as a graph, the time they take, the memory they use, every register.
 //!
-//! The page needs no network and no server. What it shows is data inside of it, as JSON; the script beside it draws, and only
-//! ever makes text of what comes out of the file, so that a name that is markup stays a name. Everything is read off the
-//! program: each task is decoded and planned as the device would, nothing is executed.
+//! The page needs no network and no server. Its data are inside of it, as JSON; the script beside it draws, and only
+//! ever makes text of what comes out of the file, so that a name that is markup stays a name. Everything is read off
+//! the program: each task is decoded and planned as the device would, nothing is executed.
 //!
 //! * this file: the page, and what goes into it.
 //! * `walk`: the tasks, one by one.
@@ -27,7 +27,7 @@ const SCRIPT: &str = include_str!("page.js");
 /// Tasks of a program that a page shows. A browser draws so many without delay, and the page stays some hundred kilobytes.
 pub const TASKS_MAX: usize = 256;
 
-/// What the page says of a register, once.
+/// The page's explanation of a register, once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Meaning {
     block: &'static str,

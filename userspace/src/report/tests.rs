@@ -41,7 +41,7 @@ fn page_holds_every_task_with_its_time_its_memory_and_its_registers() {
         }
     }
     assert_eq!(walk["cycles"].as_u64(), Some(end));
-    // What one task leaves on chip, another takes.
+    // A task leaves something on chip, and another takes it.
     assert!(tasks.iter().any(|task| !task["takes"].as_array().unwrap().is_empty()));
 }
 

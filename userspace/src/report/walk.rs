@@ -57,7 +57,7 @@ struct ShownTask {
     cycles: u64,
     /// Part, and from when to when, in cycles from the beginning of the task.
     spans: Vec<(&'static str, u64, u64)>,
-    /// What it writes that is not so already.
+    /// The registers whose values it changes.
     registers: Vec<Written>,
 }
 
@@ -92,7 +92,7 @@ impl ShownTasks {
             let mut shown = ShownTask::of(&report, legend);
             shown.layer =
                 program.layer_of(task.index).map(|layer| format!("{} {}", layer.operation, layer.name));
-            // What comes behind a descriptor that is not understood has registers that nobody knows.
+            // The registers of tasks behind a descriptor that is not understood are unknown.
             if understood {
                 let descriptor = Descriptor::of(task.words.iter().map(|word| word.get()));
                 let planned = match decode(&descriptor, &registers) {

@@ -2,7 +2,7 @@
 //!
 //! The engine keeps a truth value in one byte, and a row of them at a multiple of 64 bytes, as it does with halves
 //! (delta section 4). On the client's side every element is a half, which holds each number of eight bits exactly.
-//! Whether a byte has a sign no source says, so that -1 and 255 are the same byte going in, and 255 comes out.
+//! No source says whether a byte has a sign, so that -1 and 255 are the same byte going in, and 255 comes out.
 
 use half::f16;
 use thiserror::Error;

@@ -26,7 +26,7 @@ pub fn layout(surface: &Surface<'_>) -> Result<Layout, Error> {
     Ok(Layout::new(surface.shape, surface.strides)?)
 }
 
-/// Puts dense values, in the order N, C, H, W, where the engine looks for them. What is in the gaps stays.
+/// Puts dense values, in the order N, C, H, W, where the engine reads them. The bytes in the gaps stay.
 pub fn tile(layout: &Layout, from: &[f16], into: &mut [u8]) -> Result<(), Error> {
     Ok(layout.tile(from.as_bytes(), into)?)
 }

@@ -4,7 +4,7 @@
 //! own, in the format that the kernel reads (cpio with the magic 070701): a header of hexadecimal numbers, the
 //! name, and the contents, each padded to four bytes.
 
-/// What ends an archive.
+/// The name that ends an archive.
 const TRAILER: &str = "TRAILER!!!";
 
 /// A folder, and a plain file, each with its mode.

@@ -60,7 +60,7 @@ pub struct Machine {
     pub has_iommu: bool,
     pub socket: PathBuf,
     pub monitor: PathBuf,
-    /// What to boot; a disk comes in `extra`.
+    /// The kernel to boot; a disk comes in `extra`.
     pub kernel: Option<Kernel>,
     /// Arguments that are passed on.
     pub extra: Vec<OsString>,

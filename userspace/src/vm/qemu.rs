@@ -1,4 +1,4 @@
-//! Which QEMU there is, and what it can carry the device in.
+//! The QEMU that is installed, and the ways in which it can carry the device.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ impl Qemu {
         }
     }
 
-    /// What carries the device in it; the version if nothing does.
+    /// The way in which it carries the device; the version if there is none.
     pub fn carrier(&self) -> Result<Carrier, Version> {
         if self.version >= GENERIC_SINCE {
             Ok(Carrier::Generic)

@@ -1,8 +1,8 @@
 //! The two processes of a machine, from start to end.
 //!
 //! The device has to listen before QEMU connects, and outlives a QEMU that is started again. When it dies the
-//! machine goes on without it, so another is started at the same place: whoever watches the machine can plug it
-//! in ([`super::hotplug`]) when the guest is ready to let go of the dead one.
+//! machine goes on without it, so another is started at the same place: the user can plug it in
+//! ([`super::hotplug`]) when the guest is ready to let go of the dead one.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -109,7 +109,8 @@ impl Launch {
     pub fn run(&self, mut tell: impl FnMut(&str)) -> Result<ExitStatus, RunError> {
         let signals = signals()?;
         for socket in [&self.socket, &self.monitor] {
-            // What an earlier machine left; if it cannot be removed, who wants to listen there will say so.
+            // An earlier machine may have left it; if it cannot be removed, the process that wants to listen
+            // there reports that.
             let _ = std::fs::remove_file(socket);
         }
         let mut device = Device::start(self)?;
@@ -179,7 +180,7 @@ fn ended(status: ExitStatus) -> String {
     }
 }
 
-/// A process that ends with whoever started it.
+/// A process that ends with its parent.
 struct Guard(Child);
 
 impl Guard {

@@ -1,4 +1,4 @@
-//! What has to hold for every file, however damaged: the properties behind the random tests and the fuzz target.
+//! The properties of every file, however damaged: the random tests and the fuzz target check them.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! What the container tests and the fuzz crate share: programs that no compiler wrote, and what has to hold for
-//! every file.
+//! The common part of the container tests and the fuzz crate: programs that no compiler wrote, and the
+//! properties of every file.
 
 pub(crate) mod check;
 pub(crate) mod hwx;

@@ -68,7 +68,7 @@ impl Layout {
         let h = step(shape.h, strides.h)?;
         let c = step(shape.c, strides.c)?;
         let strides = Axes { n: step(shape.n, strides.n)?, c, h, w };
-        // What one slice can be; the dense array is no longer, as each element has two of the bytes.
+        // A slice can be no longer than this; the dense array is no longer, as each element has two of the bytes.
         let bytes = isize::try_from(reach).map_err(|_| Error::Beyond)?.unsigned_abs();
         Ok(Self { shape, strides, elements: elements as usize, bytes })
     }
@@ -90,7 +90,7 @@ impl Layout {
         self.bytes
     }
 
-    /// Puts a dense array where the engine looks for it. What is in the gaps stays.
+    /// Puts a dense array where the engine reads it. The bytes in the gaps stay.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl Layout {
         let Axes { n, c, h, w } = self.shape;
         let strides = self.strides;
         let mut row = HALF;
-        // What moves: how often, and how far. Everything did fit into an address.
+        // The moves: their number, and their distance. Everything did fit into an address.
         let mut moves = [(1_usize, 0_usize); 4];
         let mut found = 0_usize;
         for (count, stride) in [(w, strides.w), (h, strides.h), (c, strides.c), (n, strides.n)] {

@@ -5,7 +5,8 @@
 ///
 /// # Safety
 ///
-/// What [`Memory::start`] gives can be read, and what [`Memory::start_mut`] gives can be written, for [`Memory::bytes`] bytes as long
+/// [`Memory::start`] points to memory that can be read, and [`Memory::start_mut`] to memory that can be
+/// written, for [`Memory::bytes`] bytes as long
 /// as the memory is borrowed; no slice that does not belong to the memory overlaps it.
 pub unsafe trait Memory {
     fn bytes(&self) -> usize;

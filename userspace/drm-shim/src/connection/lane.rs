@@ -29,7 +29,7 @@ struct Lane {
     state: UnsafeCell<State>,
 }
 
-// SAFETY: the state is touched only by whoever set `is_taken`, until he clears it.
+// SAFETY: only the thread that set `is_taken` touches the state, until it clears the flag.
 unsafe impl Sync for Lane {}
 
 struct State {
@@ -51,7 +51,7 @@ impl Lane {
     fn try_take(&'static self) -> Option<Taken> {
         let is_mine =
             self.is_taken.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok();
-        // Not made in vain: it gives the lane back when it is dropped.
+        // The guard is needed: it gives the lane back when it is dropped.
         is_mine.then(|| Taken(self))
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn forget_closed() {
 
 impl Taken {
     const fn state(&mut self) -> &mut State {
-        // SAFETY: whoever holds `Taken` is the only one to touch the state, and borrows it through here only.
+        // SAFETY: only the holder of `Taken` touches the state, and only borrows it through here.
         unsafe { &mut *self.0.state.get() }
     }
 

@@ -1,7 +1,7 @@
 //! Messages as bytes, written into room that is there and read without a copy.
 //!
-//! What stands in them is the daemon's to say (`aned_protocol`, `docs/aned.md`); that crate's own writer
-//! and reader allocate, which this library must not.
+//! The daemon defines their contents (`aned_protocol`, `docs/aned.md`); that crate's own writer and reader
+//! allocate, which this library must not.
 
 use aned_protocol::{ANSWER, Header, Kind, MAGIC, VERSION};
 use zerocopy::little_endian::{I32, U32, U64};
@@ -36,7 +36,7 @@ pub(crate) struct Stretch {
     pub(crate) reserved: U32,
 }
 
-/// What the daemon says first behind the header.
+/// The first fields of the daemon's answer, behind the header.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Outcome {
@@ -97,7 +97,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) file: u32,
     /// Zero, or the error's number.
     pub(crate) error: i32,
-    /// What it says besides.
+    /// The rest of the answer.
     pub(crate) body: &'a [u8],
 }
 

@@ -1,5 +1,5 @@
 //! The functions that programs call: each looks whether it is about the device, and goes on to the one behind it if not.
-//! What is safe to call it with is what the C library's function of that name demands.
+//! The rules for a safe call are those of the C library's function of that name.
 //!
 //! Names with underscores are those that programs are compiled to call: the fortified ones, which have lost their
 //! `mode`, and those of C libraries before 2.33, in which `stat` was inline.
@@ -29,7 +29,7 @@ extern "C" fn start() {
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
 
-/// What lies at a path, if that is this library's business.
+/// The file at a path, if the path is this library's.
 fn place(path: *const c_char) -> Option<(&'static Config, Place)> {
     let config = config::get()?;
     let path = string(path)?;

@@ -25,7 +25,7 @@ fn sent(ioctl: &Ioctl, argument: u64) -> (Vec<u8>, Written, Vec<u8>, Segments) {
     (message, written, argument, memory)
 }
 
-/// What the daemon would answer.
+/// The daemon's answer.
 fn answered(argument: &[u8], memory: &Segments) -> Vec<u8> {
     let mut message = Vec::new();
     answer::begin(&mut message, Kind::Ioctl, 3, 9, Ok(()));

@@ -26,8 +26,8 @@ pub(crate) fn read(at: u64, into: &mut [u8]) -> usize {
     unsafe { transfer(libc::SYS_process_vm_readv, at, into.as_mut_ptr(), into.len()) }
 }
 
-/// Has the system copy between bytes of this library and the client's address `at`; the bytes that were memory there. What is none is
-/// an error, not a fault.
+/// Has the system copy between bytes of this library and the client's address `at`; gives the number of bytes that were
+/// copied. An address without memory is an error, not a fault.
 ///
 /// # Safety
 ///
@@ -100,7 +100,7 @@ const HALF: u64 = 4;
 
 /// True if the word at `at` is memory that can be read.
 fn is_readable(at: u64) -> bool {
-    /// What nobody can do with a set of signals; the system reads the set before it looks at this.
+    /// An operation on a set of signals that does not exist; the system reads the set before it looks at this.
     const NOTHING: usize = usize::MAX >> 1;
     let set: *mut u8 = client(at);
     // SAFETY: the system reads the set at most, and changes nothing for want of something that it could do with it.

@@ -1,7 +1,7 @@
 //! The system, without the C library's word in it where that word is this library's own.
 //!
-//! What is called here may run inside a signal handler, in a child after `fork`, or before `main`: nothing allocates,
-//! nothing takes a lock, and [`errno`](set_errno) changes only where it is set on purpose.
+//! The functions here may run inside a signal handler, in a child after `fork`, or before `main`: nothing
+//! allocates, nothing takes a lock, and [`errno`](set_errno) changes only where it is set on purpose.
 
 pub(crate) mod file;
 pub(crate) mod memory;
@@ -20,13 +20,13 @@ impl Failure {
     /// The connection to the daemon broke; no call through it is answered. To the program the device is gone.
     pub(crate) const BROKEN: Self = Self(-libc::ENODEV);
 
-    /// What `errno` is to say.
+    /// The value for `errno`.
     pub(crate) const fn number(self) -> c_int {
         self.0.abs()
     }
 }
 
-/// What most calls give: a number that is not negative, or the error.
+/// The result of most calls: a number that is not negative, or the error.
 fn checked(result: libc::c_long) -> Result<libc::c_long> {
     if result < 0 { Err(Failure(errno())) } else { Ok(result) }
 }

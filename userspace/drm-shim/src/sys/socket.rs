@@ -76,7 +76,8 @@ impl Socket {
         file::identity(self.fd) == Some(self.identity)
     }
 
-    /// Sends one packet, with a descriptor if there is one. What cannot be sent breaks the connection.
+    /// Sends one packet, with a descriptor if there is one. A packet that cannot be sent breaks the
+    /// connection.
     pub(crate) fn send(&self, packet: &[u8], descriptor: Option<c_int>) -> Result<()> {
         if !self.is_there() {
             return Err(Failure::BROKEN);

@@ -49,12 +49,12 @@ Exit codes:
 `ane exec` ends as its command does."
 )]
 pub(crate) struct Cli {
-    /// What to do
+    /// Command to run
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What to do
+/// Command to run
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Run),

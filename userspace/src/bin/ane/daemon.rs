@@ -46,14 +46,14 @@ pub(crate) struct Daemon {
     /// After a message, poll this long for the next one before sleeping: answers come faster, and the processor is busy
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) poll_us: u32,
-    /// What a request and a user may take
+    /// Limits of a request and of a user
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     /// Do not confine the daemon. By default, before it serves a client, it gives up all files but its socket, and all system
     /// calls that serving does not need; such a call then ends it
     #[arg(long)]
     pub(crate) no_sandbox: bool,
-    /// What the device is told
+    /// Options of the device
     #[command(flatten)]
     pub(crate) options: OptionArgs,
 }

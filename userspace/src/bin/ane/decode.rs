@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Decode) -> Result<()> {
 
 fn json(program: &Program<'_>) -> Result<Option<Damage>> {
     files::stream_json(&Streamed(program))?;
-    // What the tasks are was printed; how the walk along them ends costs little to find out once more.
+    // The tasks were printed already; it costs little to walk along them once more for the error at their end.
     Ok(program
         .tasks()
         .map_or_else(|later| Some(later.into()), |mut tasks| Some(tasks.find_map(Result::err)?.into())))

@@ -21,7 +21,7 @@ pub(crate) struct DeviceArgs {
     #[arg(long, value_name = "WHERE")]
     pub(crate) device: Option<Location>,
 
-    /// What an embedded device is told
+    /// Options of an embedded device
     #[command(flatten)]
     pub(crate) options: OptionArgs,
 }

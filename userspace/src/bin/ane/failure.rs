@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     NoDevice = 3,
     /// The engine did not run the program to its end.
     NotRun = 4,
-    /// What was compared differs, or a check failed.
+    /// The compared values differ, or a check failed.
     Differs = 5,
     /// The command of `ane exec` cannot be started.
     CannotStart = 126,
@@ -36,7 +36,7 @@ pub(crate) struct Failure {
     exit: Exit,
     what: String,
     advice: Cow<'static, str>,
-    /// What is told below, line by line.
+    /// The lines below the message.
     lines: Vec<String>,
 }
 
@@ -58,7 +58,8 @@ impl<T, E: Into<anyhow::Error>> Advise<T> for Result<T, E> {
     fn advise(self, exit: Exit, advice: impl Into<Cow<'static, str>>) -> anyhow::Result<T> {
         self.map_err(|error| {
             let error = error.into();
-            // A reader that had enough is no failure, whoever notices; and advice that was given already is closer.
+            // A reader that closes the pipe is no failure, wherever the error was noticed. Advice from closer to
+            // the error wins.
             if is_broken_pipe(&error) || error.is::<Failure>() {
                 return error;
             }
@@ -89,7 +90,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     }
 }
 
-/// What can be said of an error that nobody said more about.
+/// Advice for an error that has none of its own.
 fn general_advice(error: &anyhow::Error) -> &'static str {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
     match io.map(io::Error::kind) {

@@ -16,14 +16,14 @@ use anyhow::{Context, Result};
 
 use crate::failure::{Advise, Exit, Failure};
 
-/// What comes through a pipe is kept up to here: enough for a program of this size, and for an endless pipe to end.
+/// Bytes that are read from a pipe at most: enough for a program of this size, and a bound for an endless pipe.
 const PIPE_MAX: u64 = 256 << 20;
 
 pub(crate) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { printable(&path.display().to_string()) }
 }
 
-/// A line for whoever watches. That nobody does, as behind `2>&1 | head`, is no failure.
+/// A line of progress. A reader that has closed the pipe, as in `2>&1 | head`, is no failure.
 pub(crate) fn tell(line: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "ane: {line}");
 }
@@ -99,7 +99,7 @@ pub(crate) fn save_with(
     existing: Existing,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<()> {
-    // What a link leads to is replaced, not the link; what is no file is left alone.
+    // The target of a link is replaced, not the link. A target that is no file is left alone.
     let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let before = resolved.metadata().ok();
     if before.as_ref().is_some_and(|before| !before.is_file()) {
@@ -183,7 +183,7 @@ impl Folder {
     /// Writes all of it; says where it is.
     pub(crate) fn publish(self) -> Result<PathBuf> {
         if self.existing == Existing::Replace && self.path.is_dir() {
-            // What else is in there is not ours: only our own files are replaced, each whole.
+            // Other files of the folder stay: only our own are replaced, each whole.
             for (file, bytes) in &self.files {
                 save(&self.path.join(file), bytes, Existing::Replace)?;
             }

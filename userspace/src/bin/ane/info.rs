@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Info) -> Result<()> {
 struct Overview {
     file: String,
     program: ProgramReport,
-    /// What each task does.
+    /// The operation of each task.
     tasks: Vec<String>,
     /// Bytes of all buffers together.
     memory_bytes: u64,

@@ -1,4 +1,4 @@
-//! What `ane compile` and `ane compare` are told of a model.
+//! The arguments of `ane compile` and `ane compare` about a model.
 
 use std::path::PathBuf;
 use std::str::FromStr;

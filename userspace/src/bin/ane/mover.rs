@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Mover) -> Result<()> {
                 .advise(Exit::CommandLine, "use --device embedded or vhost-user:PATH");
         }
     };
-    // What it came to is printed also where it did not come to its end.
+    // The results are printed also if the script did not come to its end.
     if args.json {
         let failed = outcome.as_ref().err().map(ToString::to_string);
         files::print_json(&Transcript { script: &name, shown: &shown, failed })?;

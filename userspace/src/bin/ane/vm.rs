@@ -28,12 +28,12 @@ Examples:
   ane vm recover /run/user/1000/ane-vm-42/monitor.sock  after the device died
   ane vm setup                                          in the guest, as root")]
 pub(crate) struct Vm {
-    /// What to do
+    /// Command to run
     #[command(subcommand)]
     pub(crate) command: VmCommand,
 }
 
-/// What to do
+/// Command to run
 #[derive(Debug, Subcommand)]
 pub(crate) enum VmCommand {
     Run(VmRun),

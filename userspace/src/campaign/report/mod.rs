@@ -36,7 +36,7 @@ pub struct Totals {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Counts {
     pub cases: u64,
-    /// Of these, how many ended in each way; those in which none did are left out.
+    /// The number of these that ended in each way; ways without a case are left out.
     pub verdicts: BTreeMap<Verdict, u64>,
     /// Cases that needed behaviour which no source establishes.
     pub inferred: u64,

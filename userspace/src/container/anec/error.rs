@@ -49,7 +49,7 @@ pub enum Error {
     Axis { bar: u8, axis: &'static str, at: u64, count: u64 },
 }
 
-/// What an ANEC cannot say.
+/// The properties of a program that an ANEC cannot describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WriteError {
     #[error(transparent)]

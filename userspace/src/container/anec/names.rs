@@ -19,7 +19,7 @@ pub(super) fn of_place(direction: Direction, index: usize) -> String {
     format!("{}{index}", direction.name())
 }
 
-/// What stands behind the shapes for `names`; nothing if they are those of their places, or do not fit.
+/// The bytes behind the shapes for `names`; none if these are the default names of their places, or do not fit.
 pub(super) fn encode(names: &[String], outputs: usize) -> Vec<u8> {
     let places = places(outputs, names.len().saturating_sub(outputs));
     let mut bytes = MARK.to_vec();
@@ -27,7 +27,7 @@ pub(super) fn encode(names: &[String], outputs: usize) -> Vec<u8> {
         bytes.extend(name.as_bytes());
         bytes.push(0);
     }
-    // What does not come back as it was is not worth writing: names that are empty, twice there, or hold a zero.
+    // Names are not written if reading would not give them back: empty names, double ones, or with a zero.
     let comes_back = decode(&bytes, outputs, names.len().saturating_sub(outputs)).as_deref() == Some(names);
     if comes_back && !names.iter().eq(&places) { bytes } else { Vec::new() }
 }

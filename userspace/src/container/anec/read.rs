@@ -102,7 +102,7 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
     })
 }
 
-/// What task stream and constants add up to.
+/// The bytes of task stream and constants together.
 fn payload(header: &Header) -> Option<u64> {
     constants_at(header.stream_bytes.get())?.checked_add(header.constant_bytes.get())
 }

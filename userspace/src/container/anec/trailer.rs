@@ -1,4 +1,4 @@
-//! What a file keeps of the model that its program was compiled from, behind the payload.
+//! The file's record of the model that its program was compiled from, behind the payload.
 //!
 //! (Chosen) An ANEC says N, C, H, W of a surface, and nothing of layers. A program that was compiled from a model has both
 //! behind its payload: names and extents of outputs and inputs, the layer of each task, and the compiler's notes, as JSON;
@@ -46,7 +46,7 @@ struct Port {
 struct Told(String, String, Vec<usize>, u32, u32);
 
 impl Trailer {
-    /// What is told of a program with these surfaces; `None` if a surface has no extents of a model.
+    /// The record of a program with these surfaces; `None` if a surface has no extents of a model.
     pub fn of(
         outputs: &[&Surface<'_>],
         inputs: &[&Surface<'_>],
@@ -68,7 +68,7 @@ impl Trailer {
             .filter(|told| *told != Self::default())
     }
 
-    /// What stands behind the payload of a file in this form. Layers are left out where all of it would be too long.
+    /// The bytes behind the payload of a file in this form. Layers are left out where all of it would be too long.
     pub(super) fn encode(&self, form: Form) -> Vec<u8> {
         let text = |told: &Self| serde_json::to_vec(told).ok().filter(|text| text.len() < TEXT_MAX);
         let short = || text(&Self { layers: Vec::new(), notes: Vec::new(), ..self.clone() });

@@ -14,7 +14,7 @@ use super::{
 /// Bytes of a descriptor's header, of which some are set in every descriptor.
 const HEADER_BYTES: usize = 4 * ane_uapi::hw::td::header::WORDS;
 
-/// What an ANEC can say about a program. Its tasks are bound to the BARs of [`bar_of`].
+/// A program as an ANEC can describe it. Its tasks are bound to the BARs of [`bar_of`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image<'a> {
     pub stream: Cow<'a, [u8]>,
@@ -31,7 +31,7 @@ pub struct Image<'a> {
     pub inputs: Vec<Layout>,
     /// Names of the outputs, then of the inputs; none, if nobody asked for any.
     pub names: Vec<String>,
-    /// What is kept of the model that it was compiled from.
+    /// The record of the model that it was compiled from.
     pub trailer: Option<Trailer>,
 }
 
@@ -49,7 +49,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// What an ANEC can say about `surface`.
+    /// The description of `surface` in an ANEC.
     pub fn of(surface: &Surface<'_>) -> Self {
         let (shape, strides) = (surface.shape, surface.strides);
         Self { n: shape.n, c: shape.c, h: shape.h, w: shape.w, plane: strides.c, row: strides.h }

@@ -7,7 +7,7 @@ use super::super::limits::{BUFFER_BYTES_MAX, Exceeded};
 use super::super::program::Direction;
 use super::macho::SectionName;
 
-/// What two things of an HWX have in common that they may not.
+/// The address that two parts of an HWX share, and must not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressOf {
     Link,

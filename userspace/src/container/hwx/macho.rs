@@ -64,7 +64,7 @@ impl LoadCommand<'_> {
         }
     }
 
-    /// What a thread command describes.
+    /// The kind of a thread command's contents.
     pub(super) fn flavor(&self) -> Result<u32, Outside> {
         self.body.u32(0x08, "thread flavor")
     }

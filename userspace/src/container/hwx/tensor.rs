@@ -93,7 +93,7 @@ fn name<'a>(body: &Reader<'a>, at: u64) -> Result<&'a [u8], Error> {
     Ok(until_nul(body.rest(start, "name")?))
 }
 
-/// Of `probs@output`, `probs`. A name that begins with an `@` is whole.
+/// The name without its role: `probs` of `probs@output`. A name that begins with an `@` is whole.
 fn in_front_of_role(name: &[u8]) -> &[u8] {
     let at = name.iter().rposition(|&byte| byte == b'@').filter(|&at| at > 0);
     at.and_then(|at| name.get(..at)).unwrap_or(name)

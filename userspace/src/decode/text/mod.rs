@@ -11,7 +11,7 @@ use super::{ProgramReport, Report, TaskReport};
 pub struct Style {
     /// Fields that are zero, too.
     pub all: bool,
-    /// What each register and field does, and where that is known from.
+    /// Adds the effect of each register and field, and the source of that fact.
     pub explain: bool,
     /// Behind the first task, only the registers that changed.
     pub changes_only: bool,

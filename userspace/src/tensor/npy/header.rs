@@ -29,7 +29,7 @@ pub struct Header {
     pub shape: Vec<u64>,
 }
 
-/// What another kind of file looks like.
+/// A description of a file of another kind.
 const fn looks_like(is_archive: bool) -> &'static str {
     if is_archive { "it looks like a zip archive, as .npz files are" } else { "it is something else" }
 }

@@ -43,7 +43,7 @@ pub enum Error {
     },
 }
 
-/// What happened to the numbers on their way to halves.
+/// The changes to the numbers in the conversion to halves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conversion {
     /// Elements that a half does not hold exactly, and are rounded.
@@ -119,7 +119,7 @@ impl Array {
         }
     }
 
-    /// Whether it has these extents; axes of length 1 count for nothing.
+    /// Whether it has these extents; axes of length 1 are ignored.
     fn is_of(&self, extents: &[usize]) -> bool {
         let wanted = extents.iter().map(|&extent| extent as u64).filter(|&extent| extent != 1);
         self.header.shape.iter().copied().filter(|&extent| extent != 1).eq(wanted)
@@ -143,7 +143,7 @@ fn in_order_of_c(shape: &[u64], fortran: &[f16]) -> Vec<f16> {
         return Vec::new();
     }
     let mut stride = 1;
-    // Of each axis: its extent, how far its elements lie apart, and which of them is next.
+    // For each axis: its extent, the distance of its elements, and the next element.
     let mut axes: Vec<(u64, u64, u64)> = Vec::with_capacity(shape.len());
     for &extent in shape {
         axes.push((extent, stride, 0));

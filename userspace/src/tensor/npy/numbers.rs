@@ -133,7 +133,7 @@ fn half(number: Number, word: u64, conversion: &mut Conversion) -> f16 {
         conversion.nans += u64::from(value.is_nan());
         return value;
     }
-    // What a double does not hold exactly is infinite as a half.
+    // A number that a double does not hold exactly is infinite as a half.
     let value = double(number, word);
     let half = f16::from_f64(value);
     conversion.nans += u64::from(value.is_nan());

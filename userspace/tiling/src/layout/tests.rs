@@ -61,7 +61,7 @@ fn memory_and_values_of_other_sizes_are_refused_and_nothing_is_copied() {
     assert_eq!(memory, [0xee; 70]);
 }
 
-/// What td 6 says, an element at a time: offset n * batch + c * plane + h * row + w * column.
+/// The definition of td 6, an element at a time: offset n * batch + c * plane + h * row + w * column.
 fn by_definition(layout: &Layout, mut copy: impl FnMut(usize, usize)) {
     let (shape, strides) = (layout.shape, layout.strides);
     let mut dense = 0;

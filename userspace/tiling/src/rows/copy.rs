@@ -38,7 +38,7 @@ pub(super) struct Rows {
     pub(super) from: usize,
     /// The same where they go.
     pub(super) into: usize,
-    /// What becomes of the bytes behind each but the last, where they go.
+    /// The treatment of the bytes behind each row but the last, in the destination.
     pub(super) behind: Behind,
 }
 

@@ -8,7 +8,7 @@ mod copy;
 use crate::Memory;
 use copy::{Copy, Rows};
 
-/// What becomes of the bytes behind a row.
+/// The treatment of the bytes behind a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
     Kept,

@@ -58,7 +58,7 @@ Exit codes: 5 if a result is wrong, or a case could not be brought to an end; re
 of the engine are counted and are no failure."
 )]
 pub(crate) struct Campaign {
-    /// What to do with results
+    /// Command on results
     #[command(subcommand)]
     pub(crate) command: Option<CampaignCommand>,
     /// A TOML file, or a folder of programs
@@ -90,7 +90,7 @@ pub(crate) struct Campaign {
     pub(crate) worker: bool,
 }
 
-/// What to do with results
+/// Command on results
 #[derive(Debug, Subcommand)]
 pub(crate) enum CampaignCommand {
     Report(CampaignReport),
@@ -220,7 +220,7 @@ fn line(case: &Case) -> String {
     )
 }
 
-/// Why a campaign did not come to its end. What it has written stays.
+/// The reason why a campaign did not come to its end. Its output so far stays.
 fn stopped(name: &str, why: &io::Error) -> anyhow::Error {
     let advice = match why.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {

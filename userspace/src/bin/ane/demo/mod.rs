@@ -78,7 +78,7 @@ impl Check {
     fn of(what: &'static str, seen: &[half::f16], expected: &[f64], allowed: f64) -> Self {
         let apart = |(seen, expected): (&half::f16, &f64)| (seen.to_f64() - expected).abs();
         let differences = seen.iter().zip(expected).map(apart);
-        // What is no number, or not there, is as far away as can be.
+        // A value that is not a number, or missing, counts as infinitely far away.
         let worst = |worst: f64, one: f64| if one.is_nan() { f64::INFINITY } else { worst.max(one) };
         let difference =
             if seen.len() == expected.len() { differences.fold(0.0, worst) } else { f64::INFINITY };

@@ -24,7 +24,7 @@ Examples:
   ane dart --control control.sock
   ane dart --json examples/add_relu.anec | jq '.contexts[0].mappings'")]
 pub(crate) struct Dart {
-    /// What is looked into
+    /// Device to inspect
     #[command(flatten)]
     pub(crate) subject: Subject,
     /// Show every window, even if all of them agree
@@ -76,7 +76,7 @@ fn page(tables: &Tables, every_window: bool) -> Result<String, fmt::Error> {
     Ok(page)
 }
 
-/// What the tables map; once, if every window that carries transfers agrees.
+/// The mappings of the tables; once, if every window that carries transfers agrees.
 fn windows(page: &mut String, tables: &Tables, context: &ContextTables, every_window: bool) -> fmt::Result {
     let Some(first) = context.translations.first() else {
         return writeln!(page, "  no window translates it");

@@ -27,7 +27,7 @@ pub(crate) struct Explain {
     /// The address, in hexadecimal with or without 0x
     #[arg(value_parser = address)]
     pub(crate) address: u64,
-    /// What is looked into
+    /// Device to inspect
     #[command(flatten)]
     pub(crate) subject: Subject,
 }

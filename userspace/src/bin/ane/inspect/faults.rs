@@ -25,7 +25,7 @@ Examples:
   ane faults --device aned
   ane faults --control control.sock")]
 pub(crate) struct Faults {
-    /// What is looked into
+    /// Device to inspect
     #[command(flatten)]
     pub(crate) subject: Subject,
 }

@@ -26,7 +26,7 @@ use crate::device::DeviceArgs;
 use crate::failure::{Exit, Failure};
 use crate::{device, files, run};
 
-/// What is looked into.
+/// The device to inspect.
 #[derive(Debug, Args)]
 pub(crate) struct Subject {
     /// Run this program first, on random inputs; an embedded device shows nothing without it
@@ -37,7 +37,7 @@ pub(crate) struct Subject {
     /// Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
-    /// Which engine, such as ane2, if several are behind the control socket
+    /// Engine, such as ane2, if several are behind the control socket
     #[arg(long, value_name = "NAME", requires = "control")]
     pub(crate) engine: Option<String>,
     /// The device
@@ -91,7 +91,7 @@ fn opened(subject: &Subject) -> Result<(Option<Device>, Source)> {
     }
 }
 
-/// What was not told, as an error of the command.
+/// The error of a command whose source gave no report.
 pub(crate) fn untold(why: Untold) -> anyhow::Error {
     let advice = match &why {
         Untold::Device(why) if !why.is_device_missing() => "only root and the daemon's own user are told",

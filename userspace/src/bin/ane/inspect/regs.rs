@@ -23,7 +23,7 @@ Examples:
   ane regs --device aned --json
   ane regs --control control.sock --range dart0")]
 pub(crate) struct Regs {
-    /// What is looked into
+    /// Device to inspect
     #[command(flatten)]
     pub(crate) subject: Subject,
     /// Show only ranges whose name contains this

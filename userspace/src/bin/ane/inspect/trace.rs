@@ -29,7 +29,7 @@ Examples:
   ane trace --on --device aned
   ane trace --device aned")]
 pub(crate) struct Trace {
-    /// What is looked into
+    /// Device to inspect
     #[command(flatten)]
     pub(crate) subject: Subject,
     /// Start recording the events of a running device
@@ -88,7 +88,7 @@ fn show(timeline: &Timeline, as_json: bool) -> Result<()> {
 
 fn page(records: &[Record], lost: u64) -> Result<String, fmt::Error> {
     let mut page = String::new();
-    // What the model says of the chip has a clock of its own.
+    // The model's events of the chip have a clock of their own.
     let (mut modelled, mut sorted): (Vec<&Record>, Vec<&Record>) =
         records.iter().partition(|record| matches!(record.event.what, What::Modelled { .. }));
     sorted.sort_by_key(|record| (record.start, record.end));
@@ -147,7 +147,7 @@ fn written(bytes: &[u8]) -> Result<String> {
         events.ok_or_else(|| Failure::new(Exit::Refused, "no list traceEvents, so no timeline", advice))?;
     let mut page = String::new();
     writeln!(page, "{:>12}  {:>10}  what", "microseconds", "took")?;
-    // What the model says of the chip is another process of the file, with a clock of its own.
+    // The model's events of the chip are another process of the file, with a clock of their own.
     let (names, mut events): (Vec<&Value>, Vec<&Value>) = events.iter().partition(|event| event["ph"] == "M");
     let clock = |event: &Value| event["pid"].as_u64().unwrap_or_default();
     let time = |event: &Value| event["ts"].as_f64().unwrap_or_default();

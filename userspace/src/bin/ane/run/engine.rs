@@ -45,7 +45,7 @@ impl Watch {
         })
     }
 
-    /// What the engine did since then, written to a file if one is named.
+    /// The engine's report since then. The trace is written to a file if one is named.
     pub(crate) fn finish(self, trace: Option<&Path>) -> Result<Option<EngineReport>> {
         let Some((records, lost)) = self.records() else { return Ok(None) };
         let report = self.device.with_embedded(|driver| {
@@ -72,7 +72,7 @@ impl Watch {
     }
 }
 
-/// What checking mode found since last asked, and how much more than it keeps.
+/// The findings of checking mode since the last call, and the number of those that it did not keep.
 pub(crate) fn findings(device: &mut Embedded) -> Vec<String> {
     let ane = device.ane();
     let lost = ane.take_reports_lost();

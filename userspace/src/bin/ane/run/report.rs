@@ -1,4 +1,4 @@
-//! What a run tells: inputs, outputs, times, and what the engine did.
+//! The report of a run: inputs, outputs, times, and the engine's work.
 
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub(crate) struct OutputReport {
     pub(crate) first: Vec<f32>,
 }
 
-/// What an engine in this process says of itself.
+/// The report of an engine in this process.
 #[derive(Debug, Serialize)]
 pub(crate) struct EngineReport {
     pub(crate) timeline: Summary,
@@ -59,7 +59,7 @@ pub(crate) struct EngineReport {
     pub(crate) bytes_written: u64,
     /// Behaviour that no source establishes and that the program needed.
     pub(crate) inferred: Option<String>,
-    /// What checking mode found; none if it is off.
+    /// The findings of checking mode; `None` if it is off.
     pub(crate) findings: Option<Vec<String>>,
 }
 
@@ -93,7 +93,7 @@ impl OutputReport {
     }
 }
 
-/// What the driver counted, for this file; nothing where it does not count.
+/// The driver's counters for this file; none where it does not count.
 pub(crate) fn counted(device: &Device) -> Vec<Counted> {
     let statistics = device.statistics(Scope::File);
     statistics.map_or_else(

@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use crate::failure::{Advise, Exit, Failure};
 use crate::files;
 
-/// What the machine is made for
+/// Purpose of the machine
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VmMachine {
     /// The virtio device, which a program in the guest drives
@@ -33,7 +33,7 @@ pub(crate) enum VmArch {
     Aarch64,
 }
 
-/// What emulates the processor
+/// Emulator of the processor
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum VmAccelerator {
     /// The processor itself
@@ -58,7 +58,7 @@ pub(crate) struct VmRun {
     /// Print the commands, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// What the machine is for; docs/kernel-drivers.md describes apple-like
+    /// Purpose of the machine; docs/kernel-drivers.md describes apple-like
     #[arg(long, value_enum, default_value = "virtio")]
     pub(crate) machine: VmMachine,
     /// A kernel module that the guest loads; may be given several times, and the order is kept
@@ -67,11 +67,12 @@ pub(crate) struct VmRun {
     /// The machine's processor; that of apple-like is aarch64
     #[arg(long, value_enum, default_value = "x86_64")]
     pub(crate) arch: VmArch,
-    /// What runs the guest's code; by default KVM if there is one
+    /// Runs the guest's code; by default KVM if there is one
     #[arg(long, value_enum)]
     pub(crate) accel: Option<VmAccelerator>,
-    /// The machine's memory, in MiB; otherwise 1024, or 8704 for apple-like: today's driver looks for power words at the
-    /// M1's own address, 0x2_3b70_c000, and there has to be something. What the guest does not touch takes no room
+    /// The machine's memory, in MiB; otherwise 1024, or 8704 for apple-like: today's driver looks for power words at
+    /// the M1's own address, 0x2_3b70_c000, and there has to be memory. Memory that the guest does not touch takes no
+    /// room
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(256..))]
     pub(crate) memory: Option<u32>,
     /// The machine's processors
@@ -133,7 +134,7 @@ fn kind(args: &VmRun) -> Result<(Arch, Qemu, Carrier)> {
         );
     }
     let qemu = match Qemu::find(args.qemu.as_deref(), arch) {
-        // What is printed may be for another machine.
+        // The printed command line may be for another machine.
         Err(NoQemu::Missing { .. }) if args.dry_run && args.qemu.is_none() => {
             files::tell(format_args!(
                 "there is no {} here; this is for version {}",
@@ -212,7 +213,7 @@ pub(crate) fn run(args: &VmRun) -> Result<()> {
     }
     let ran = Launch { device, socket, qemu, monitor, can_recover: !is_apple }.run(|text| files::tell(text));
     if args.folder.is_none() {
-        // What is in it is of no use any more.
+        // The files in it are of no use any more.
         let _ = fs::remove_dir_all(&folder);
     }
     let status = ran.advise(Exit::NoDevice, "its own message stands above")?;
@@ -222,7 +223,7 @@ pub(crate) fn run(args: &VmRun) -> Result<()> {
     Err(Failure::new(Exit::NoDevice, format!("QEMU ended: {status}"), "its own message stands above").into())
 }
 
-/// What to boot, if anything is to be booted that is not in QEMU's own arguments.
+/// The kernel to boot, if there is one that is not in QEMU's own arguments.
 fn kernel(args: &VmRun) -> Result<Option<Kernel>> {
     let is_apple = args.machine == VmMachine::AppleLike;
     let place = if is_apple { "apple/" } else { "" };

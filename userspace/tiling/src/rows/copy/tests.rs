@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What is in memory before.
+/// The bytes in memory before.
 const BEFORE: u8 = 0xee;
 
 /// A way to run a copy, and its name.
