@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ane::build::{Element, Graph, Shape};
 use ane::container::Axes;
-use ane::device::{Buffer, Device, Error, Fence, Location, Outcome, Scope, WaitFor};
+use ane::device::{self, Buffer, Device, Fence, Location, Outcome, Scope, WaitFor};
 use ane::model::Model;
 use ane::session::{self, Session, Submission};
 use ane::tensor::Tensor;
@@ -88,7 +88,7 @@ fn buffer_is_the_same_memory_scattered_or_not() {
         let mut seen = vec![0; 0x9000];
         buffer.read(0x3800, &mut seen).unwrap();
         assert_eq!(seen, pattern[0x3800..0xc800]);
-        assert!(matches!(buffer.write(5 * 0x4000 - 1, &[0; 2]), Err(Error::Outside(_))));
+        assert!(matches!(buffer.write(5 * 0x4000 - 1, &[0; 2]), Err(device::Error::Outside(_))));
         assert_eq!(buffer.info().unwrap().size, 5 * 0x4000);
     }
 }

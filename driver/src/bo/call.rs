@@ -5,7 +5,7 @@ use ane_uapi::hw::space::{Iova, IovaRange};
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{ADDRESS_ANY, BO_FIXED_ADDRESS, BO_PINNED};
 
-use super::Error;
+use super::BufferError;
 use super::buffer::{BufferId, Mapping};
 use super::space::{Space, aligned_place, fixed_place};
 use crate::bus::Bus;
@@ -52,11 +52,11 @@ pub struct MappingInfo {
 
 impl Space {
     /// Adds a mapping to a buffer. Its number, and where it lies.
-    pub fn map(&mut self, bus: &mut impl Bus, id: BufferId, map: &Map) -> Result<(u32, Iova), Error> {
+    pub fn map(&mut self, bus: &mut impl Bus, id: BufferId, map: &Map) -> Result<(u32, Iova), BufferError> {
         let buffer = self.buffers.get(id.0.raw())?;
-        let usage = usage::named(map.usage, Origin::Client).map_err(Error::Usage)?;
+        let usage = usage::named(map.usage, Origin::Client).map_err(BufferError::Usage)?;
         if map.flags & !(BO_FIXED_ADDRESS | BO_PINNED) != 0 {
-            return Err(Error::Flags(map.flags));
+            return Err(BufferError::Flags(map.flags));
         }
         let part = part(buffer.pages.len(), map.offset, map.size)?;
         let fixed = fixed_place(map.flags, map.address, part.pages)?;
@@ -76,16 +76,16 @@ impl Space {
     /// # Errors
     ///
     /// As `DRM_IOCTL_ANE_BO_UNMAP` has them. A mapping that a program keeps counts as in use.
-    pub fn unmap(&mut self, id: BufferId, number: u32, usage: u32) -> Result<(), Error> {
+    pub fn unmap(&mut self, id: BufferId, number: u32, usage: u32) -> Result<(), BufferError> {
         let mapping = self.buffers.get(id.0.raw())?.mapping(number)?;
         if number == 0 && mapping.place.is_none() {
-            return Err(Error::NoMapping(number));
+            return Err(BufferError::NoMapping(number));
         }
         if mapping.usage as u32 != usage {
-            return Err(Error::OtherUsage { mapping: number, is: mapping.usage, named: usage });
+            return Err(BufferError::OtherUsage { mapping: number, is: mapping.usage, named: usage });
         }
         if mapping.users != 0 || mapping.keepers != 0 {
-            return Err(Error::InUse(number));
+            return Err(BufferError::InUse(number));
         }
         self.remove(id, number);
         Ok(())
@@ -106,28 +106,28 @@ impl Space {
     ///
     /// # Errors
     ///
-    /// As `DRM_IOCTL_ANE_BO_PREMAP` has them; [`Error::Mapped`] says where it lies already.
-    pub fn premap(&mut self, bus: &mut impl Bus, id: BufferId, premap: &Premap) -> Result<Iova, Error> {
+    /// As `DRM_IOCTL_ANE_BO_PREMAP` has them; [`BufferError::Mapped`] says where it lies already.
+    pub fn premap(&mut self, bus: &mut impl Bus, id: BufferId, premap: &Premap) -> Result<Iova, BufferError> {
         let &Premap { usage, address, size } = premap;
         let buffer = self.buffers.get(id.0.raw())?;
         let own = buffer.mapping(0)?;
         let limit = u64::from(buffer.pages.len()) << PAGE_SHIFT;
         if size == 0 || size > limit {
-            return Err(Error::Range { offset: 0, size, limit });
+            return Err(BufferError::Range { offset: 0, size, limit });
         }
         if own.usage as u32 != usage {
-            return Err(Error::OtherUsage { mapping: 0, is: own.usage, named: usage });
+            return Err(BufferError::OtherUsage { mapping: 0, is: own.usage, named: usage });
         }
         let at = match address {
-            0 => return Err(Error::Address(address)),
+            0 => return Err(BufferError::Address(address)),
             ADDRESS_ANY => None,
             _ => Some(aligned_place(address, own.pages)?),
         };
         if let Some(place) = own.place {
-            return Err(Error::Mapped(address_of(place)));
+            return Err(BufferError::Mapped(address_of(place)));
         }
         if at.is_some() && own.fixed.is_some() && own.fixed != at {
-            return Err(Error::Address(address));
+            return Err(BufferError::Address(address));
         }
         let place = self.settle_place(bus, id, 0, at)?;
         self.counters.premaps = self.counters.premaps.saturating_add(1);
@@ -136,9 +136,9 @@ impl Space {
 }
 
 /// The pages of a buffer that a mapping is to have.
-fn part(pages: u32, offset: u64, size: u64) -> Result<Run, Error> {
+fn part(pages: u32, offset: u64, size: u64) -> Result<Run, BufferError> {
     let limit = u64::from(pages) << PAGE_SHIFT;
-    let bad = Error::Range { offset, size, limit };
+    let bad = BufferError::Range { offset, size, limit };
     let Some(left) = limit.checked_sub(offset).filter(|_| offset.is_multiple_of(u64::from(PAGE_SIZE))) else {
         return Err(bad);
     };

@@ -11,7 +11,7 @@ use crate::handle::Missing;
 
 /// A call about a buffer that fails. It has changed nothing.
 #[derive(Debug, Error)]
-pub enum Error {
+pub enum BufferError {
     #[error("there is no such buffer: {0:?}")]
     Missing(Missing),
     #[error("size of {size:#x} bytes is zero, or more than the aperture's {limit:#x}")]
@@ -54,7 +54,7 @@ pub enum Error {
     Bus(#[from] BusError),
 }
 
-impl Error {
+impl BufferError {
     pub const fn errno(&self) -> Errno {
         match self {
             Self::Missing(missing) => missing.errno(),
@@ -77,7 +77,7 @@ impl Error {
     }
 }
 
-impl From<Missing> for Error {
+impl From<Missing> for BufferError {
     fn from(missing: Missing) -> Self {
         Self::Missing(missing)
     }

@@ -9,7 +9,7 @@ use ane_uapi::hw::usage::Usage;
 
 use super::buffer::{BufferId, Mapping};
 use super::space::{Space, buffer_of, key};
-use super::{Error, MappingInfo};
+use super::{BufferError, MappingInfo};
 use crate::bus::Bus;
 use crate::dart::{address_of, range};
 use crate::evict::{Candidate, score};
@@ -23,7 +23,7 @@ impl Space {
         id: BufferId,
         number: u32,
         at: Option<Run>,
-    ) -> Result<Run, Error> {
+    ) -> Result<Run, BufferError> {
         let mapping = self.buffers.get(id.0.raw())?.mapping(number)?;
         if let Some(place) = mapping.place {
             return Ok(place);
@@ -39,7 +39,7 @@ impl Space {
     }
 
     /// Maps a mapping at addresses that were taken for it.
-    fn settle(&mut self, id: BufferId, number: u32, place: Run) -> Result<(), Error> {
+    fn settle(&mut self, id: BufferId, number: u32, place: Run) -> Result<(), BufferError> {
         let buffer = self.buffers.get_mut(id.0.raw())?;
         let mapping = buffer.mapping(number)?;
         let usage = mapping.usage;
@@ -93,8 +93,8 @@ impl Space {
     }
 
     /// Addresses for so many pages, by eviction if need be.
-    fn room(&mut self, pages: u32) -> Result<Run, Error> {
-        let full = Error::NoRoom { pages };
+    fn room(&mut self, pages: u32) -> Result<Run, BufferError> {
+        let full = BufferError::NoRoom { pages };
         if let Ok(place) = self.mapper.take(pages) {
             return Ok(place);
         }
@@ -174,12 +174,12 @@ impl Space {
     }
 
     /// Takes these addresses. Mappings that have some of them are evicted.
-    fn room_at(&mut self, wanted: Run) -> Result<Run, Error> {
+    fn room_at(&mut self, wanted: Run) -> Result<Run, BufferError> {
         if self.mapper.take_at(wanted).is_ok() {
             return Ok(wanted);
         }
         let victims: Vec<_> = self.overlapping(wanted).collect();
-        let taken = Error::Taken(address_of(wanted).0.into());
+        let taken = BufferError::Taken(address_of(wanted).0.into());
         for &(id, number) in &victims {
             let mapping = self.buffers.get(id.0.raw())?.mapping(number)?;
             if mapping.users != 0 || mapping.is_immovable() {
@@ -226,7 +226,7 @@ impl Space {
         self.overlapping(page).next()
     }
 
-    pub fn mapping(&self, id: BufferId, number: u32) -> Result<MappingInfo, Error> {
+    pub fn mapping(&self, id: BufferId, number: u32) -> Result<MappingInfo, BufferError> {
         let mapping = self.buffers.get(id.0.raw())?.mapping(number)?;
         Ok(MappingInfo {
             usage: mapping.usage,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ane_uapi::hw::dart::aperture::PAGE_SHIFT;
 
-use super::Error;
+use super::BufferError;
 use super::buffer::{Buffer, BufferId};
 use super::space::Space;
 use super::store::StoreId;
@@ -22,17 +22,17 @@ impl Space {
     ///
     /// # Errors
     ///
-    /// [`Error::Nowhere`] if no buffer that a client can name has those bytes.
-    pub fn extents(&mut self, store: StoreId, offset: u64, bytes: u64) -> Result<Vec<Extent>, Error> {
-        let nowhere = Error::Nowhere { offset, bytes };
+    /// [`BufferError::Nowhere`] if no buffer that a client can name has those bytes.
+    pub fn extents(&mut self, store: StoreId, offset: u64, bytes: u64) -> Result<Vec<Extent>, BufferError> {
+        let nowhere = BufferError::Nowhere { offset, bytes };
         let (id, inside) = self.behind(store, offset, bytes).ok_or(nowhere)?;
         let file = Arc::clone(self.stores.get(store)?.arena().file());
         let buffer = self.buffers.get_mut(id.0.raw())?;
         if !buffer.holders.is_named() || !offset.is_multiple_of(MAP_GRANULE) {
-            return Err(Error::Nowhere { offset, bytes });
+            return Err(BufferError::Nowhere { offset, bytes });
         }
         if self.mapped >= MAPPED_MAX {
-            return Err(Error::Memory { pages: buffer.pages.len() });
+            return Err(BufferError::Memory { pages: buffer.pages.len() });
         }
         self.mapped = self.mapped.saturating_add(1);
         buffer.holders.processes = buffer.holders.processes.saturating_add(1);
@@ -43,8 +43,8 @@ impl Space {
     }
 
     /// A mapping that [`Space::extents`] gave is no more.
-    pub fn unmapped(&mut self, store: StoreId, offset: u64, bytes: u64) -> Result<(), Error> {
-        let nowhere = Error::Nowhere { offset, bytes };
+    pub fn unmapped(&mut self, store: StoreId, offset: u64, bytes: u64) -> Result<(), BufferError> {
+        let nowhere = BufferError::Nowhere { offset, bytes };
         let Some(count) = self.processes.get_mut(&(store, offset, bytes)) else { return Err(nowhere) };
         *count = count.saturating_sub(1);
         self.mapped = self.mapped.saturating_sub(1);
@@ -71,15 +71,15 @@ impl Space {
     ///
     /// # Errors
     ///
-    /// [`Error::Range`] if the buffer does not have them; nothing is copied.
-    pub fn read(&self, id: BufferId, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+    /// [`BufferError::Range`] if the buffer does not have them; nothing is copied.
+    pub fn read(&self, id: BufferId, offset: u64, into: &mut [u8]) -> Result<(), BufferError> {
         let buffer = self.checked(id, offset, into.len() as u64)?;
         let arena = self.stores.get(buffer.store)?.arena();
         let mut rest = into;
         for (at, bytes) in pieces(buffer, offset, rest.len() as u64) {
             let (piece, behind) =
                 rest.split_at_mut_checked(usize::try_from(bytes).unwrap_or(0)).unwrap_or_default();
-            arena.read(at, piece).map_err(|why| Error::Bus(why.into()))?;
+            arena.read(at, piece).map_err(|why| BufferError::Bus(why.into()))?;
             rest = behind;
         }
         Ok(())
@@ -89,26 +89,26 @@ impl Space {
     ///
     /// # Errors
     ///
-    /// [`Error::Range`] if the buffer does not have them; nothing is copied.
-    pub fn write(&self, id: BufferId, offset: u64, from: &[u8]) -> Result<(), Error> {
+    /// [`BufferError::Range`] if the buffer does not have them; nothing is copied.
+    pub fn write(&self, id: BufferId, offset: u64, from: &[u8]) -> Result<(), BufferError> {
         let buffer = self.checked(id, offset, from.len() as u64)?;
         let arena = self.stores.get(buffer.store)?.arena();
         let mut rest = from;
         for (at, bytes) in pieces(buffer, offset, rest.len() as u64) {
             let (piece, behind) =
                 rest.split_at_checked(usize::try_from(bytes).unwrap_or(0)).unwrap_or_default();
-            arena.write(at, piece).map_err(|why| Error::Bus(why.into()))?;
+            arena.write(at, piece).map_err(|why| BufferError::Bus(why.into()))?;
             rest = behind;
         }
         Ok(())
     }
 
-    fn checked(&self, id: BufferId, offset: u64, bytes: u64) -> Result<&Buffer, Error> {
+    fn checked(&self, id: BufferId, offset: u64, bytes: u64) -> Result<&Buffer, BufferError> {
         let buffer = self.buffers.get(id.0.raw())?;
         let limit = size(buffer);
         match offset.checked_add(bytes) {
             Some(end) if end <= limit => Ok(buffer),
-            _ => Err(Error::Range { offset, size: bytes, limit }),
+            _ => Err(BufferError::Range { offset, size: bytes, limit }),
         }
     }
 }

@@ -11,7 +11,7 @@ use ane_uapi::ioctl::buffer::{
 use ane_uapi::ioctl::handle::Handle;
 use ane_uapi::wire::sideband::Declaration;
 
-use super::Error;
+use super::BufferError;
 use super::buffer::{Buffer, BufferId, Holder, Holders, Mapping};
 use super::store::{StoreId, Stores};
 use crate::bus::{Arena, Bus, DmaMemory};
@@ -146,8 +146,8 @@ impl Space {
     }
 
     /// Makes a buffer as a client asked for it, which has one handle.
-    pub fn create(&mut self, bus: &mut impl Bus, create: &Create) -> Result<BufferId, Error> {
-        let usage = usage::named(create.usage, Origin::Client).map_err(Error::Usage)?;
+    pub fn create(&mut self, bus: &mut impl Bus, create: &Create) -> Result<BufferId, BufferError> {
+        let usage = usage::named(create.usage, Origin::Client).map_err(BufferError::Usage)?;
         self.make(bus, create, usage, Holder::Handle)
     }
 
@@ -157,7 +157,7 @@ impl Space {
         bus: &mut impl Bus,
         store: StoreId,
         (size, usage): (u64, Usage),
-    ) -> Result<BufferId, Error> {
+    ) -> Result<BufferId, BufferError> {
         let create = Create { size, store, ..Create::default() };
         self.make(bus, &create, usage, Holder::Program)
     }
@@ -168,15 +168,15 @@ impl Space {
         create: &Create,
         usage: Usage,
         holder: Holder,
-    ) -> Result<BufferId, Error> {
+    ) -> Result<BufferId, BufferError> {
         let &Create { size, flags, address, store, .. } = create;
         if flags & !(BO_SCATTERED | BO_FIXED_ADDRESS | BO_PINNED | BO_PREMAPPED) != 0 {
-            return Err(Error::Flags(flags));
+            return Err(BufferError::Flags(flags));
         }
         let whole = pages_of(size)?;
         let fixed = fixed_place(flags, address, whole.pages)?;
         if self.buffers.is_full() || self.buffers.len() >= BUFFERS_MAX {
-            return Err(Error::Handles);
+            return Err(BufferError::Handles);
         }
         if self.stores.has_limbo() {
             self.flush(bus)?;
@@ -185,10 +185,10 @@ impl Space {
         let limit = self.stores.get(store)?.arena().bytes();
         let bytes = self.counters.buffer_bytes.saturating_add(u64::from(whole.pages) << PAGE_SHIFT);
         if bytes > limit {
-            return Err(Error::Memory { pages: whole.pages });
+            return Err(BufferError::Memory { pages: whole.pages });
         }
         let layout = if flags & BO_SCATTERED == 0 { Layout::Following } else { Layout::Scattered };
-        let no_memory = |NoMemory| Error::Memory { pages: whole.pages };
+        let no_memory = |NoMemory| BufferError::Memory { pages: whole.pages };
         let pages = self.stores.get_mut(store)?.frames.take(whole.pages, layout).map_err(no_memory)?;
         let mut buffer = Buffer {
             store,
@@ -210,7 +210,7 @@ impl Space {
                 let of = self.stores.get_mut(store)?;
                 let Some(window) = of.window.take(whole.pages) else {
                     self.forget(buffer);
-                    return Err(Error::Memory { pages: whole.pages });
+                    return Err(BufferError::Memory { pages: whole.pages });
                 };
                 let inside = u64::from(window.first) << PAGE_SHIFT;
                 buffer.map_offset = of.arena().bytes().saturating_add(inside);
@@ -218,7 +218,7 @@ impl Space {
             }
         }
         let map_offset = buffer.map_offset;
-        let id = BufferId(self.buffers.insert(buffer).map_err(|Full| Error::Handles)?);
+        let id = BufferId(self.buffers.insert(buffer).map_err(|Full| BufferError::Handles)?);
         self.by_offset.insert((store, map_offset), id);
         self.counters.buffers = self.counters.buffers.saturating_add(1);
         self.counters.buffer_bytes =
@@ -324,9 +324,9 @@ impl Space {
 }
 
 /// The pages of a buffer of so many bytes.
-fn pages_of(size: u64) -> Result<Run, Error> {
+fn pages_of(size: u64) -> Result<Run, BufferError> {
     let limit = u64::from(PAGES_MAX) << PAGE_SHIFT;
-    let bad = Error::Size { size, limit };
+    let bad = BufferError::Size { size, limit };
     let pages = size.div_ceil(u64::from(PAGE_SIZE));
     match u32::try_from(pages).ok().and_then(|pages| Run::new(0, pages)) {
         Some(run) if run.pages <= PAGES_MAX => Ok(run),
@@ -335,19 +335,19 @@ fn pages_of(size: u64) -> Result<Run, Error> {
 }
 
 /// Where a mapping has to lie, if a flag says that the address means something.
-pub(super) fn fixed_place(flags: u32, address: u64, pages: u32) -> Result<Option<Run>, Error> {
+pub(super) fn fixed_place(flags: u32, address: u64, pages: u32) -> Result<Option<Run>, BufferError> {
     if flags & BO_FIXED_ADDRESS == 0 {
-        return if address == 0 { Ok(None) } else { Err(Error::Address(address)) };
+        return if address == 0 { Ok(None) } else { Err(BufferError::Address(address)) };
     }
     aligned_place(address, pages).map(Some)
 }
 
 /// The pages at an address that a client chose.
-pub(super) fn aligned_place(address: u64, pages: u32) -> Result<Run, Error> {
+pub(super) fn aligned_place(address: u64, pages: u32) -> Result<Run, BufferError> {
     if !address.is_multiple_of(u64::from(PAGE_SIZE)) {
-        return Err(Error::Address(address));
+        return Err(BufferError::Address(address));
     }
-    let outside = Error::OutsideAperture { address, size: u64::from(pages) << PAGE_SHIFT };
+    let outside = BufferError::OutsideAperture { address, size: u64::from(pages) << PAGE_SHIFT };
     place(address, pages).ok_or(outside)
 }
 

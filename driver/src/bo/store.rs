@@ -6,7 +6,7 @@
 
 use ane_uapi::hw::dart::aperture::PAGE_SHIFT;
 
-use super::Error;
+use super::BufferError;
 use super::buffer::BufferId;
 use super::space::Space;
 use crate::bus::{Arena, Bus};
@@ -68,12 +68,12 @@ impl Stores {
         }
     }
 
-    pub(super) fn get(&self, id: StoreId) -> Result<&Store, Error> {
-        self.0.get(usize::from(id.0)).and_then(Option::as_ref).ok_or(Error::Missing(Missing::Gone))
+    pub(super) fn get(&self, id: StoreId) -> Result<&Store, BufferError> {
+        self.0.get(usize::from(id.0)).and_then(Option::as_ref).ok_or(BufferError::Missing(Missing::Gone))
     }
 
-    pub(super) fn get_mut(&mut self, id: StoreId) -> Result<&mut Store, Error> {
-        self.0.get_mut(usize::from(id.0)).and_then(Option::as_mut).ok_or(Error::Missing(Missing::Gone))
+    pub(super) fn get_mut(&mut self, id: StoreId) -> Result<&mut Store, BufferError> {
+        self.0.get_mut(usize::from(id.0)).and_then(Option::as_mut).ok_or(BufferError::Missing(Missing::Gone))
     }
 
     /// True if pages of any were freed that [`Stores::settle`] would make free.

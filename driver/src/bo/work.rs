@@ -6,7 +6,7 @@
 
 use ane_uapi::hw::space::IovaRange;
 
-use super::Error;
+use super::BufferError;
 use super::buffer::BufferId;
 use super::mapping::queue;
 use super::space::{Space, key};
@@ -28,13 +28,13 @@ impl Space {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRoom`] only if what is in use or pinned leaves none; none of them is in use then.
+    /// [`BufferError::NoRoom`] only if what is in use or pinned leaves none; none of them is in use then.
     pub fn begin(
         &mut self,
         bus: &mut impl Bus,
         uses: &[Use],
         places: &mut Vec<IovaRange>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BufferError> {
         self.now = self.now.saturating_add(1);
         // All are in use before the first is given a place, or it might take another's.
         for (index, &one) in uses.iter().enumerate() {
@@ -47,7 +47,7 @@ impl Space {
         self.settle_places(bus, uses, places).inspect_err(|_| self.finish(uses))
     }
 
-    fn start(&mut self, one: Use) -> Result<(), Error> {
+    fn start(&mut self, one: Use) -> Result<(), BufferError> {
         let mapping = self.buffers.get_mut(one.buffer.0.raw())?.mapping_mut(one.mapping)?;
         mapping.users = mapping.users.saturating_add(1);
         mapping.last_use = self.now;
@@ -59,7 +59,7 @@ impl Space {
         bus: &mut impl Bus,
         uses: &[Use],
         places: &mut Vec<IovaRange>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), BufferError> {
         for &Use { buffer, mapping } in uses {
             let place = self.settle_place(bus, buffer, mapping, None).map_err(as_room)?;
             places.extend(range(place));
@@ -86,7 +86,7 @@ impl Space {
     /// between [`Space::begin`] and [`Space::finish`].
     pub fn keep(&mut self, uses: &[Use]) {
         for &Use { buffer: id, mapping: number } in uses {
-            let mapping = self.buffers.get_mut(id.0.raw()).map_err(Error::from);
+            let mapping = self.buffers.get_mut(id.0.raw()).map_err(BufferError::from);
             let Ok(mapping) = mapping.and_then(|buffer| buffer.mapping_mut(number)) else { continue };
             let was_immovable = mapping.is_immovable();
             mapping.keepers = mapping.keepers.saturating_add(1);
@@ -102,7 +102,7 @@ impl Space {
     /// A program is no more that relied on where these lie.
     pub fn unkeep(&mut self, uses: &[Use]) {
         for &Use { buffer: id, mapping: number } in uses {
-            let mapping = self.buffers.get_mut(id.0.raw()).map_err(Error::from);
+            let mapping = self.buffers.get_mut(id.0.raw()).map_err(BufferError::from);
             let Ok(mapping) = mapping.and_then(|buffer| buffer.mapping_mut(number)) else { continue };
             let was_immovable = mapping.is_immovable();
             mapping.keepers = mapping.keepers.saturating_sub(1);
@@ -115,9 +115,9 @@ impl Space {
 }
 
 /// Where a mapping has to lie another one is in use: to a request that is no room.
-fn as_room(why: Error) -> Error {
+fn as_room(why: BufferError) -> BufferError {
     match why {
-        Error::Taken(_) => Error::NoRoom { pages: 0 },
+        BufferError::Taken(_) => BufferError::NoRoom { pages: 0 },
         other => other,
     }
 }

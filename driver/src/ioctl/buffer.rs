@@ -7,7 +7,7 @@ use ane_uapi::ioctl::handle::NONE;
 
 use super::argument::unless;
 use super::{Context, Result};
-use crate::bo::{BufferId, Create, Error, Holder, Map, Premap, Space, Use};
+use crate::bo::{BufferError, BufferId, Create, Holder, Map, Premap, Space, Use};
 use crate::bus::Bus;
 use crate::clients::Buffer;
 use crate::device::Driver;
@@ -128,7 +128,7 @@ impl<B: Bus> Driver<B> {
                 premap.device_address = at.0.into();
                 Ok(())
             }
-            Err(Error::Mapped(at)) => {
+            Err(BufferError::Mapped(at)) => {
                 premap.device_address = at.0.into();
                 Err(Errno::EALREADY)
             }

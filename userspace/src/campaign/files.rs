@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::manifest::{CASES_MAX, Error};
+use super::manifest::{CASES_MAX, ManifestError};
 
 /// Longest program that is run (Chosen): the aperture has room for no more than 3.5 GiB of everything.
 pub const PROGRAM_MAX: u64 = 1 << 30;
@@ -14,9 +14,9 @@ pub const PROGRAM_MAX: u64 = 1 << 30;
 const DEPTH_MAX: usize = 16;
 
 /// Refuses what is no regular file, or a longer one.
-pub(super) fn check(path: &Path, max: u64) -> Result<(), Error> {
-    let found = fs::metadata(path).map_err(|why| Error::File { path: path.to_owned(), why })?;
-    let unfit = |what: String| Err(Error::Unfit { path: path.to_owned(), what });
+pub(super) fn check(path: &Path, max: u64) -> Result<(), ManifestError> {
+    let found = fs::metadata(path).map_err(|why| ManifestError::File { path: path.to_owned(), why })?;
+    let unfit = |what: String| Err(ManifestError::Unfit { path: path.to_owned(), what });
     if !found.is_file() {
         return unfit("is not a regular file".to_owned());
     }
@@ -27,7 +27,7 @@ pub(super) fn check(path: &Path, max: u64) -> Result<(), Error> {
 }
 
 /// The programs that an entry names, as it names them: by a file, a name with `*` in it, or a folder.
-pub(super) fn programs(base: &Path, named: &str) -> Result<Vec<PathBuf>, Error> {
+pub(super) fn programs(base: &Path, named: &str) -> Result<Vec<PathBuf>, ManifestError> {
     let path = base.join(named);
     let relative = |found: PathBuf| found.strip_prefix(base).map_or(found.clone(), Path::to_owned);
     let mut found = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn programs(base: &Path, named: &str) -> Result<Vec<PathBuf>, Error> 
     if let Some(pattern) = pattern {
         let folder = path.parent().unwrap_or(Path::new(""));
         let entries = fs::read_dir(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-        let failed = |why| Error::File { path: folder.to_owned(), why };
+        let failed = |why| ManifestError::File { path: folder.to_owned(), why };
         for entry in entries.map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
             if name.to_str().is_some_and(|name| matches(pattern.as_bytes(), name.as_bytes())) {
@@ -82,14 +82,14 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 /// Every program in a folder and below.
-fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Error> {
-    let failed = |why| Error::File { path: folder.to_owned(), why };
+fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), ManifestError> {
+    let failed = |why| ManifestError::File { path: folder.to_owned(), why };
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         let is_program = path.extension().is_some_and(|kind| kind == "hwx" || kind == "anec");
         if is_program && path.is_file() {
             if found.len() >= CASES_MAX {
-                return Err(Error::TooMany);
+                return Err(ManifestError::TooMany);
             }
             found.push(path);
         } else if depth > 0 && path.is_dir() && !path.is_symlink() {

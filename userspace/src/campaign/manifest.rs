@@ -47,7 +47,7 @@ pub(super) const CASES_MAX: usize = 10_000_000;
 
 /// The errors of a manifest.
 #[derive(Debug, Error)]
-pub enum Error {
+pub enum ManifestError {
     /// A file that cannot be read.
     #[error("{}: {why}", path.display())]
     File {
@@ -135,9 +135,9 @@ enum Arrays {
 ///
 /// # Errors
 ///
-/// [`enum@Error`]: the first thing that is wrong.
-pub fn cases(path: &Path) -> Result<Vec<Case>, Error> {
-    let file = |why| Error::File { path: path.to_owned(), why };
+/// [`enum@ManifestError`]: the first thing that is wrong.
+pub fn cases(path: &Path) -> Result<Vec<Case>, ManifestError> {
+    let file = |why| ManifestError::File { path: path.to_owned(), why };
     if fs::metadata(path).map_err(file)?.is_dir() {
         return of_folder(path);
     }
@@ -147,15 +147,15 @@ pub fn cases(path: &Path) -> Result<Vec<Case>, Error> {
     // The message of the parser shows the line.
     let unfit = |why: toml::de::Error| {
         let what = why.to_string().replace('\n', " ");
-        Error::Unfit { path: path.to_owned(), what: what.trim_end().to_owned() }
+        ManifestError::Unfit { path: path.to_owned(), what: what.trim_end().to_owned() }
     };
     of_text(toml::from_str(&text).map_err(unfit)?, base)
 }
 
-fn of_text(manifest: Manifest, base: &Path) -> Result<Vec<Case>, Error> {
+fn of_text(manifest: Manifest, base: &Path) -> Result<Vec<Case>, ManifestError> {
     let mut cases = Cases::default();
     for (index, entry) in manifest.program.iter().enumerate() {
-        let wrong = |what: String| Error::Entry { entry: index + 1, path: entry.path.clone(), what };
+        let wrong = |what: String| ManifestError::Entry { entry: index + 1, path: entry.path.clone(), what };
         let numerics = entry.numerics.as_ref().or(manifest.numerics.as_ref());
         let numerics = numerics.cloned().unwrap_or_else(|| vec!["m1".to_owned()]);
         for name in &numerics {
@@ -166,7 +166,7 @@ fn of_text(manifest: Manifest, base: &Path) -> Result<Vec<Case>, Error> {
             Some(Seeds::List(list)) => list.clone(),
             Some(&Seeds::Count(count)) => {
                 if count as usize > CASES_MAX {
-                    return Err(Error::TooMany);
+                    return Err(ManifestError::TooMany);
                 }
                 (0..u64::from(count)).collect()
             }
@@ -231,9 +231,9 @@ struct Cases {
 }
 
 impl Cases {
-    fn push(&mut self, case: Case) -> Result<(), Error> {
+    fn push(&mut self, case: Case) -> Result<(), ManifestError> {
         if self.list.len() >= CASES_MAX {
-            return Err(Error::TooMany);
+            return Err(ManifestError::TooMany);
         }
         if self.ids.insert(case.id()) {
             self.list.push(case);
@@ -283,13 +283,15 @@ fn known_numerics(name: &str) -> Result<(), String> {
 }
 
 /// A folder of programs; `NAME.npy` beside `NAME.hwx` is what it gives.
-fn of_folder(folder: &Path) -> Result<Vec<Case>, Error> {
+fn of_folder(folder: &Path) -> Result<Vec<Case>, ManifestError> {
     let mut cases = Cases::default();
     for program in programs(folder, "")? {
         let array = program.with_extension("npy");
         let expect = match check(&folder.join(&array), ARRAY_MAX) {
             Ok(()) => Expect::Arrays(BTreeMap::from([(String::new(), array)])),
-            Err(Error::File { why, .. }) if why.kind() == std::io::ErrorKind::NotFound => Expect::Nothing,
+            Err(ManifestError::File { why, .. }) if why.kind() == std::io::ErrorKind::NotFound => {
+                Expect::Nothing
+            }
             Err(why) => return Err(why),
         };
         cases.push(Case {
@@ -322,7 +324,7 @@ mod tests {
         folder
     }
 
-    fn of(folder: &tempfile::TempDir, text: &str) -> Result<Vec<Case>, Error> {
+    fn of(folder: &tempfile::TempDir, text: &str) -> Result<Vec<Case>, ManifestError> {
         let path = folder.path().join("m.toml");
         fs::write(&path, text).unwrap();
         cases(&path)

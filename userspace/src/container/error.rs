@@ -12,9 +12,9 @@ pub enum Error {
     #[error(transparent)]
     Unrecognised(Unrecognised),
     #[error(transparent)]
-    Hwx(#[from] hwx::Error),
+    Hwx(#[from] hwx::ReadError),
     #[error(transparent)]
-    Anec(#[from] anec::Error),
+    Anec(#[from] anec::ReadError),
 }
 
 /// A file that is no container: its length, and the format that its first bytes show.

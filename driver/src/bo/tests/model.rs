@@ -178,8 +178,8 @@ fn create(rig: &mut Rig, model: &mut Model, size: u8, how: u8) -> Result<(), Tes
     let size = u64::from(pages) * PAGE;
     let outcome = rig.create(Create { size, usage: 1, flags, address, ..Create::default() });
     let buffer = match outcome {
-        Err(Error::Memory { .. }) => return Ok(()),
-        Err(Error::Taken(_)) => {
+        Err(BufferError::Memory { .. }) => return Ok(()),
+        Err(BufferError::Taken(_)) => {
             prop_assert!(!can);
             return Ok(());
         }

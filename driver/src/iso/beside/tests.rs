@@ -1,7 +1,7 @@
 //! Tests of files that cannot say what they want: which context they get, and what they share in it.
 
 use super::*;
-use crate::bo::{Create, Error as BoError, Holder, StoreId, Use};
+use crate::bo::{BufferError, Create, Holder, StoreId, Use};
 use crate::front::FileId;
 use crate::tests::fake::Fake;
 use crate::tests::users::{STRANGER, seeker};
@@ -56,7 +56,7 @@ impl Rig {
     }
 
     /// A buffer of a file with bytes in it, and where it lies for the engine.
-    fn buffer(&mut self, file: u64, bytes: &[u8]) -> Result<(Use, u32), BoError> {
+    fn buffer(&mut self, file: u64, bytes: &[u8]) -> Result<(Use, u32), BufferError> {
         let store = self.store(file);
         let (space, bus) = self.space(file);
         let create = Create { size: 2 * PAGE, usage: 1, store, ..Create::default() };

@@ -7,7 +7,7 @@ use super::super::limits::{BUFFER_BYTES_MAX, Exceeded};
 use super::SURFACES_MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Error {
+pub enum ReadError {
     #[error(transparent)]
     Outside(#[from] Outside),
     #[error(transparent)]

@@ -22,7 +22,7 @@ use std::mem::{offset_of, size_of};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-pub use error::{Error, WriteError};
+pub use error::{ReadError, WriteError};
 pub use read::{is_anec, read};
 pub use trailer::Trailer;
 pub use write::{Image, Layout};

@@ -14,8 +14,8 @@ use super::super::program::{
 };
 use super::tiles::{Tiles, commands_needed};
 use super::{
-    CONSTANTS_BAR, Error, Form, Header, SCRATCH_BARS, SURFACES_BAR, SURFACES_MAX, Shape, TASKS_BAR, Trailer,
-    constants_at, names,
+    CONSTANTS_BAR, Form, Header, ReadError, SCRATCH_BARS, SURFACES_BAR, SURFACES_MAX, Shape, TASKS_BAR,
+    Trailer, constants_at, names,
 };
 
 /// True if the file is an ANEC, or was one before it was damaged.
@@ -42,7 +42,7 @@ fn parts<'a>(header: &Header, file: &'a [u8]) -> (&'a [u8], Option<&'a [u8]>) {
     }
 }
 
-pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
+pub fn read(file: &[u8]) -> Result<Program<'_>, ReadError> {
     let reader = Reader::file(file);
     // The prefix has the header's length.
     let header = Header::read_from_bytes(reader.slice(0, size_of::<Header>() as u64, "header")?)
@@ -113,22 +113,22 @@ fn commands_bytes(header: &Header) -> u64 {
 }
 
 /// Where the payload starts, which is how long the header is.
-fn payload_at(header: &Header, file: u64) -> Result<u64, Error> {
+fn payload_at(header: &Header, file: u64) -> Result<u64, ReadError> {
     let says = header.payload_bytes.get();
     if payload(header) != Some(says) {
         let (stream, constants) = (header.stream_bytes.get(), header.constant_bytes.get());
-        return Err(Error::PayloadSum { payload: says, stream, constants });
+        return Err(ReadError::PayloadSum { payload: says, stream, constants });
     }
     let left = file.checked_sub(says).filter(|&left| Form::ALL.iter().any(|form| form.bytes() == left));
-    left.ok_or(Error::PayloadSize { payload: says, file })
+    left.ok_or(ReadError::PayloadSize { payload: says, file })
 }
 
 /// Refuses a payload that begins with zeros, where a descriptor has its header: words 2 to 6 of one are never all zero.
 ///
 /// A file with the longer header of which the last 0x800 bytes are missing would pass for one with the shorter.
-fn refuse_zeros(file: Reader<'_>, payload_at: u64) -> Result<(), Error> {
+fn refuse_zeros(file: Reader<'_>, payload_at: u64) -> Result<(), ReadError> {
     let header: [u8; 4 * header::WORDS] = file.array(payload_at, "first task's header")?;
-    if header.iter().any(|&byte| byte != 0) { Ok(()) } else { Err(Error::NoTask { at: payload_at }) }
+    if header.iter().any(|&byte| byte != 0) { Ok(()) } else { Err(ReadError::NoTask { at: payload_at }) }
 }
 
 /// The surfaces: outputs by rising BAR, then inputs by rising BAR.
@@ -137,10 +137,10 @@ fn surfaces(
     tiles: Tiles,
     roles: Roles,
     names: Option<Vec<String>>,
-) -> Result<Vec<Surface<'static>>, Error> {
+) -> Result<Vec<Surface<'static>>, ReadError> {
     let (inputs, outputs) = (header.inputs.get(), header.outputs.get());
     if u64::from(inputs) + u64::from(outputs) > SURFACES_MAX as u64 {
-        return Err(Error::TooManySurfaces { inputs, outputs });
+        return Err(ReadError::TooManySurfaces { inputs, outputs });
     }
     let names = names.unwrap_or_else(|| names::places(outputs as usize, inputs as usize));
     let of = |direction, bars: BarSet| bars.iter().map(move |bar| (direction, bar));
@@ -157,14 +157,14 @@ fn surface(
     direction: Direction,
     name: String,
     bar: u8,
-) -> Result<Surface<'static>, Error> {
+) -> Result<Surface<'static>, ReadError> {
     let at = (offset_of!(Header, shapes) + size_of::<Shape>() * usize::from(bar)) as u64;
     let buffer_bytes = tiles.buffer_bytes(header, bar)?;
-    let too_short = Error::BufferTooShort { bar, at, buffer: buffer_bytes };
+    let too_short = ReadError::BufferTooShort { bar, at, buffer: buffer_bytes };
     let raw = header.shapes.get(usize::from(bar)).ok_or(too_short)?;
     let axis = |count: u64, axis, field: usize| match u32::try_from(count) {
         Ok(count) if count > 0 => Ok(count),
-        _ => Err(Error::Axis { bar, axis, at: at + field as u64, count }),
+        _ => Err(ReadError::Axis { bar, axis, at: at + field as u64, count }),
     };
     let shape = Axes {
         n: axis(raw.n.get(), "N", offset_of!(Shape, n))?,
@@ -196,11 +196,11 @@ fn bars(
     tiles: Tiles,
     surfaces: &[Surface<'_>],
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<Bar>, Error> {
+) -> Result<Vec<Bar>, ReadError> {
     let (payload, stream) = (header.payload_bytes.get(), header.stream_bytes.get());
     let commands = tiles.buffer_bytes(header, TASKS_BAR)?;
     if commands < payload || commands <= stream {
-        return Err(Error::CommandBuffer {
+        return Err(ReadError::CommandBuffer {
             tiles: tiles.count(header, TASKS_BAR),
             unit: tiles.unit(),
             payload,

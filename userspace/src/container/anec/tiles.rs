@@ -12,7 +12,7 @@ use std::mem::offset_of;
 
 use super::super::limits::{BARS, BUFFER_BYTES_MAX, TILE_BYTES};
 use super::super::program::{Element, Warning};
-use super::{Error, Header, SURFACES_BAR, TASKS_BAR};
+use super::{Header, ReadError, SURFACES_BAR, TASKS_BAR};
 
 /// The smaller unit (derived, delta C12).
 const SMALL_BYTES: u64 = 512;
@@ -44,13 +44,13 @@ impl Tiles {
     }
 
     /// Length of the buffer behind `bar`, in whole pages.
-    pub(super) fn buffer_bytes(self, header: &Header, bar: u8) -> Result<u64, Error> {
+    pub(super) fn buffer_bytes(self, header: &Header, bar: u8) -> Result<u64, ReadError> {
         let tiles = self.count(header, bar);
         let at = (offset_of!(Header, tiles) + 4 * usize::from(bar)) as u64;
         // 32 bits times 15: far below 2^64.
         let bytes = (u64::from(tiles) * self.unit()).next_multiple_of(TILE_BYTES);
         if bytes > BUFFER_BYTES_MAX {
-            Err(Error::BufferTooLong { bar, at, tiles, unit: self.unit() })
+            Err(ReadError::BufferTooLong { bar, at, tiles, unit: self.unit() })
         } else {
             Ok(bytes)
         }

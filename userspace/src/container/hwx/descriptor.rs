@@ -4,7 +4,7 @@
 //! here have constants of unknown meaning (td 2.1, derived).
 
 use super::super::bytes::Reader;
-use super::error::Error;
+use super::error::ReadError;
 use super::macho::{LC_THREAD, Object};
 
 /// Thread flavor of the program descriptor.
@@ -51,21 +51,21 @@ impl ProgramDescriptor {
         self.bars_at.saturating_add(8 * index as u64)
     }
 
-    pub(super) fn of(object: &Object<'_>) -> Result<Self, Error> {
+    pub(super) fn of(object: &Object<'_>) -> Result<Self, ReadError> {
         let mut found = None;
         for command in object.commands_of(LC_THREAD) {
             if command.flavor()? != FLAVOR {
                 continue;
             }
             if found.is_some() {
-                return Err(Error::SecondProgram { place: command.body.place });
+                return Err(ReadError::SecondProgram { place: command.body.place });
             }
             found = Some(Self::read(&command.body)?);
         }
-        found.ok_or(Error::NoProgram { commands: object.commands.len() })
+        found.ok_or(ReadError::NoProgram { commands: object.commands.len() })
     }
 
-    fn read(body: &Reader<'_>) -> Result<Self, Error> {
+    fn read(body: &Reader<'_>) -> Result<Self, ReadError> {
         let mut bars = Vec::new();
         for index in 0..BARS {
             let link = body.u64(BARS_AT + 8 * u64::from(index), "BAR link address")?;

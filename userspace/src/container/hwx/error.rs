@@ -24,7 +24,7 @@ impl AddressOf {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Error {
+pub enum ReadError {
     #[error(transparent)]
     Outside(#[from] Outside),
     #[error(transparent)]

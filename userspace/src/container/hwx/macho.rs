@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::super::bytes::{Outside, Place, Reader, until_nul};
 use super::super::program::Generation;
-use super::error::{AddressOf, Error};
+use super::error::{AddressOf, ReadError};
 
 /// `cputype` of the engine (derived, td 2.1).
 const CPU_TYPE: u32 = 0x80;
@@ -111,16 +111,16 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Object<'a> {
-    pub(super) fn read(file: Reader<'a>) -> Result<Self, Error> {
+    pub(super) fn read(file: Reader<'a>) -> Result<Self, ReadError> {
         let cputype = file.u32(0x04, "cputype")?;
         if cputype != CPU_TYPE {
-            return Err(Error::CpuType { cputype });
+            return Err(ReadError::CpuType { cputype });
         }
         let subtype = file.u32(0x08, "cpusubtype")?;
-        let generation = Generation::try_from(subtype).map_err(|_| Error::CpuSubtype { subtype })?;
+        let generation = Generation::try_from(subtype).map_err(|_| ReadError::CpuSubtype { subtype })?;
         let filetype = file.u32(0x0c, "filetype")?;
         if filetype != FILE_TYPE {
-            return Err(Error::FileType { filetype });
+            return Err(ReadError::FileType { filetype });
         }
         let commands = commands(file)?;
         let sections = sections(file, &commands)?;
@@ -132,10 +132,10 @@ impl<'a> Object<'a> {
     }
 }
 
-fn commands<'a>(file: Reader<'a>) -> Result<Vec<LoadCommand<'a>>, Error> {
+fn commands<'a>(file: Reader<'a>) -> Result<Vec<LoadCommand<'a>>, ReadError> {
     let count = file.u32(0x10, "ncmds")?;
     if count > COMMANDS_MAX {
-        return Err(Error::TooManyCommands { count, max: COMMANDS_MAX });
+        return Err(ReadError::TooManyCommands { count, max: COMMANDS_MAX });
     }
     let total = u64::from(file.u32(0x14, "sizeofcmds")?);
     let list = file.part(Place::File, 0, HEADER_BYTES.saturating_add(total), "load commands")?;
@@ -144,20 +144,20 @@ fn commands<'a>(file: Reader<'a>) -> Result<Vec<LoadCommand<'a>>, Error> {
     for index in 0..count {
         let place = Place::LoadCommand { index, at };
         let header = list.part(place, at, LoadCommand::HEADER, "load command header");
-        let header = header.map_err(|_| Error::NoCommand { index, at, end: list.len(), count })?;
+        let header = header.map_err(|_| ReadError::NoCommand { index, at, end: list.len(), count })?;
         let size = header.u32(4, "cmdsize")?;
         if u64::from(size) < LoadCommand::HEADER {
-            return Err(Error::CommandTooShort { index, at, size });
+            return Err(ReadError::CommandTooShort { index, at, size });
         }
         let body = list.part(place, at, size.into(), "load command");
-        let body = body.map_err(|_| Error::CommandTooLong { index, at, size, end: list.len() })?;
+        let body = body.map_err(|_| ReadError::CommandTooLong { index, at, size, end: list.len() })?;
         commands.push(LoadCommand { command: header.u32(0, "cmd")?, body });
         at = at.saturating_add(size.into());
     }
     Ok(commands)
 }
 
-fn sections<'a>(file: Reader<'a>, commands: &[LoadCommand<'a>]) -> Result<Vec<Section<'a>>, Error> {
+fn sections<'a>(file: Reader<'a>, commands: &[LoadCommand<'a>]) -> Result<Vec<Section<'a>>, ReadError> {
     /// Bytes of a segment command in front of its sections (Mach-O).
     const SEGMENT_BYTES: u64 = 0x48;
     /// Bytes of one section's description (Mach-O).
@@ -170,7 +170,7 @@ fn sections<'a>(file: Reader<'a>, commands: &[LoadCommand<'a>]) -> Result<Vec<Se
         let room = body.len().saturating_sub(SEGMENT_BYTES) / SECTION_BYTES;
         let left = (SECTIONS_MAX - sections.len()) as u64;
         if u64::from(count) > room.min(left) {
-            return Err(Error::TooManySections { place: body.place, count, room: room.min(left) });
+            return Err(ReadError::TooManySections { place: body.place, count, room: room.min(left) });
         }
         for index in 0..u64::from(count) {
             let at = SEGMENT_BYTES + SECTION_BYTES * index;
@@ -186,7 +186,7 @@ fn sections<'a>(file: Reader<'a>, commands: &[LoadCommand<'a>]) -> Result<Vec<Se
 }
 
 /// The section described at `at` of the segment command `body`.
-fn section<'a>(file: Reader<'a>, body: Reader<'a>, at: u64) -> Result<Section<'a>, Error> {
+fn section<'a>(file: Reader<'a>, body: Reader<'a>, at: u64) -> Result<Section<'a>, ReadError> {
     let name = SectionName {
         section: body.array(at, "section name")?,
         segment: body.array(at + 0x10, "segment name")?,
@@ -195,12 +195,12 @@ fn section<'a>(file: Reader<'a>, body: Reader<'a>, at: u64) -> Result<Section<'a
     let size = body.u64(at + 0x28, "section size")?;
     let file_offset = u64::from(body.u32(at + 0x30, "section file offset")?);
     if link.checked_add(size).is_none() {
-        return Err(Error::SectionWraps { section: name, what: AddressOf::Link, start: link, size });
+        return Err(ReadError::SectionWraps { section: name, what: AddressOf::Link, start: link, size });
     }
     // Offset 0 is the file header, which no section starts with: it means that the file holds nothing.
     let content = match file_offset {
         0 => None,
-        start => Some(file.slice(start, size, "section").map_err(|_| Error::SectionOutsideFile {
+        start => Some(file.slice(start, size, "section").map_err(|_| ReadError::SectionOutsideFile {
             section: name,
             start,
             size,
@@ -211,14 +211,14 @@ fn section<'a>(file: Reader<'a>, body: Reader<'a>, at: u64) -> Result<Section<'a
 }
 
 /// Refuses two sections in one place; empty ones take no place.
-fn refuse_overlap(mut sections: Vec<(u64, &Section<'_>)>, what: AddressOf) -> Result<(), Error> {
+fn refuse_overlap(mut sections: Vec<(u64, &Section<'_>)>, what: AddressOf) -> Result<(), ReadError> {
     sections.retain(|(_, section)| section.size > 0);
     sections.sort_by_key(|&(start, _)| start);
     for pair in sections.windows(2) {
         let [(first_start, first), (start, second)] = *pair else { continue };
         if start - first_start < first.size {
             let (first, second) = (first.name, second.name);
-            return Err(Error::SectionsOverlap { first, second, what, start });
+            return Err(ReadError::SectionsOverlap { first, second, what, start });
         }
     }
     Ok(())

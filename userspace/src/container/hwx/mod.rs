@@ -23,7 +23,7 @@ mod tensor;
 
 use std::borrow::Cow;
 
-pub use error::{AddressOf, Error};
+pub use error::{AddressOf, ReadError};
 pub use macho::SectionName;
 
 use super::bytes::{Reader, until_nul};
@@ -37,7 +37,7 @@ pub fn is_hwx(file: &[u8]) -> bool {
     file.starts_with(&MAGIC.to_le_bytes())
 }
 
-pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
+pub fn read(file: &[u8]) -> Result<Program<'_>, ReadError> {
     let object = Object::read(Reader::file(file))?;
     let mut warnings = unknown_commands(&object)?;
     let found = match resolve::resolve(&object, &mut warnings) {
@@ -66,7 +66,7 @@ pub fn read(file: &[u8]) -> Result<Program<'_>, Error> {
 }
 
 /// A warning for each load command that is not read.
-fn unknown_commands(object: &Object<'_>) -> Result<Vec<Warning>, Error> {
+fn unknown_commands(object: &Object<'_>) -> Result<Vec<Warning>, ReadError> {
     let mut warnings = Vec::new();
     for command in &object.commands {
         let macho::Located { index, at } = command.located();
@@ -90,7 +90,7 @@ fn unknown_commands(object: &Object<'_>) -> Result<Vec<Warning>, Error> {
 }
 
 /// The compiler's text about itself: version and options.
-fn banner<'a>(object: &Object<'a>) -> Result<Option<Cow<'a, str>>, Error> {
+fn banner<'a>(object: &Object<'a>) -> Result<Option<Cow<'a, str>>, ReadError> {
     let Some(command) = object.commands_of(macho::LC_BANNER).next() else { return Ok(None) };
     let text = command.body.rest(LoadCommand::HEADER, "compiler banner")?;
     Ok(Some(String::from_utf8_lossy(until_nul(text))))

@@ -7,7 +7,7 @@ use super::super::excerpt::excerpt;
 use super::super::limits::{self, BARS, BUFFER_BYTES_MAX, Exceeded};
 use super::super::program::{Bar, Constants, Role, Surface, Warning, extent};
 use super::descriptor::ProgramDescriptor;
-use super::error::Error;
+use super::error::ReadError;
 use super::macho::{Object, Section};
 use super::tensor::{UnresolvedTensor, tensors};
 
@@ -25,7 +25,10 @@ pub(super) struct Resolved<'a> {
 /// Link address of each BAR that the hardware has, by index.
 type Links = BTreeMap<u8, u64>;
 
-pub(super) fn resolve<'a>(object: &Object<'a>, warnings: &mut Vec<Warning>) -> Result<Resolved<'a>, Error> {
+pub(super) fn resolve<'a>(
+    object: &Object<'a>,
+    warnings: &mut Vec<Warning>,
+) -> Result<Resolved<'a>, ReadError> {
     let descriptor = ProgramDescriptor::of(object)?;
     let stream = stream(object, &descriptor)?;
     let links = links(&descriptor, warnings)?;
@@ -43,7 +46,7 @@ pub(super) fn resolve<'a>(object: &Object<'a>, warnings: &mut Vec<Warning>) -> R
             _ => Role::Unassigned,
         };
         if section.size > BUFFER_BYTES_MAX && bar_of(section.link).is_some() {
-            return Err(Error::SectionTooLong { section: section.name, size: section.size });
+            return Err(ReadError::SectionTooLong { section: section.name, size: section.size });
         }
         // An empty section may share its address with the one behind it, which is then the one meant.
         if section.size > 0 || !roles.contains_key(&section.link) {
@@ -89,14 +92,17 @@ pub(super) fn resolve<'a>(object: &Object<'a>, warnings: &mut Vec<Warning>) -> R
 }
 
 /// The task stream: from its link address to the end of the section there.
-fn stream<'a>(object: &Object<'a>, descriptor: &ProgramDescriptor) -> Result<&'a [u8], Error> {
+fn stream<'a>(object: &Object<'a>, descriptor: &ProgramDescriptor) -> Result<&'a [u8], ReadError> {
     let link = descriptor.stream;
     let inside = |section: &Section<'a>| {
         let start = usize::try_from(link.checked_sub(section.link)?).ok()?;
         section.content?.get(start..).filter(|bytes| !bytes.is_empty())
     };
-    let stream =
-        object.sections.iter().find_map(inside).ok_or(Error::NoStream { at: descriptor.stream_at, link })?;
+    let stream = object
+        .sections
+        .iter()
+        .find_map(inside)
+        .ok_or(ReadError::NoStream { at: descriptor.stream_at, link })?;
     let words = descriptor.first_task_words;
     let first_bytes =
         u32::try_from(words * 4).map_err(|_| Exceeded::FirstTask { at: descriptor.first_task_at, words })?;
@@ -106,7 +112,7 @@ fn stream<'a>(object: &Object<'a>, descriptor: &ProgramDescriptor) -> Result<&'a
 }
 
 /// The BARs that the hardware has; each link address in one of them.
-fn links(descriptor: &ProgramDescriptor, warnings: &mut Vec<Warning>) -> Result<Links, Error> {
+fn links(descriptor: &ProgramDescriptor, warnings: &mut Vec<Warning>) -> Result<Links, ReadError> {
     let mut links = Links::new();
     let mut bars = BTreeMap::new();
     for &(index, link) in &descriptor.bars {
@@ -115,13 +121,13 @@ fn links(descriptor: &ProgramDescriptor, warnings: &mut Vec<Warning>) -> Result<
             continue;
         };
         if let Some(first) = bars.insert(link, bar) {
-            return Err(Error::BarTwice { at: descriptor.bar_at(index), first, second: bar, link });
+            return Err(ReadError::BarTwice { at: descriptor.bar_at(index), first, second: bar, link });
         }
         links.insert(bar, link);
     }
     let bar = links.get(&0).copied().unwrap_or(0);
     if bar != descriptor.stream {
-        return Err(Error::StreamIsNotBar0 { at: descriptor.bar_at(0), bar, stream: descriptor.stream });
+        return Err(ReadError::StreamIsNotBar0 { at: descriptor.bar_at(0), bar, stream: descriptor.stream });
     }
     Ok(links)
 }
@@ -132,7 +138,7 @@ fn is_constants(section: &Section<'_>) -> bool {
 }
 
 /// A tensor's link address belongs to an empty section or to none.
-fn refuse_taken(tensor: &UnresolvedTensor<'_>, role: Role) -> Result<(), Error> {
+fn refuse_taken(tensor: &UnresolvedTensor<'_>, role: Role) -> Result<(), ReadError> {
     let other = match role {
         Role::Unassigned => return Ok(()),
         Role::Tasks => "the task stream",
@@ -141,7 +147,7 @@ fn refuse_taken(tensor: &UnresolvedTensor<'_>, role: Role) -> Result<(), Error> 
         Role::Surface(_) => "another tensor",
     };
     let &UnresolvedTensor { place, direction, link, .. } = tensor;
-    Err(Error::Taken { place, direction, name: excerpt(&tensor.name), link, other })
+    Err(ReadError::Taken { place, direction, name: excerpt(&tensor.name), link, other })
 }
 
 fn surface<'a>(
@@ -149,10 +155,11 @@ fn surface<'a>(
     section_bytes: u64,
     bar_of: impl Fn(u64) -> Option<u8>,
     warnings: &mut Vec<Warning>,
-) -> Result<Surface<'a>, Error> {
+) -> Result<Surface<'a>, ReadError> {
     let UnresolvedTensor { name, direction, element, shape, strides, total_bytes, link, place } = tensor;
-    let bar = bar_of(link).ok_or_else(|| Error::Unbound { place, direction, name: excerpt(&name), link })?;
-    let too_long = || Error::SurfaceTooLong { place, direction, name: excerpt(&name) };
+    let bar =
+        bar_of(link).ok_or_else(|| ReadError::Unbound { place, direction, name: excerpt(&name), link })?;
+    let too_long = || ReadError::SurfaceTooLong { place, direction, name: excerpt(&name) };
     let extent = extent(shape, strides, element.bytes().unwrap_or(strides.w)).ok_or_else(too_long)?;
     let buffer_bytes = extent.max(section_bytes);
     if buffer_bytes > BUFFER_BYTES_MAX {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::bytes::{Place, Reader, until_nul};
 use super::super::excerpt::excerpt;
 use super::super::program::{Axes, Direction, Element};
-use super::error::Error;
+use super::error::ReadError;
 use super::macho::{LC_SURFACE_32, LC_SURFACE_64, LC_THREAD, Object};
 
 /// Thread flavor of a tensor descriptor.
@@ -38,7 +38,7 @@ pub(super) struct UnresolvedTensor<'a> {
     pub(super) place: Place,
 }
 
-pub(super) fn tensors<'a>(object: &Object<'a>) -> Result<Vec<UnresolvedTensor<'a>>, Error> {
+pub(super) fn tensors<'a>(object: &Object<'a>) -> Result<Vec<UnresolvedTensor<'a>>, ReadError> {
     let symbols = symbols(object)?;
     let mut names = BTreeSet::new();
     let mut tensors = Vec::new();
@@ -48,25 +48,25 @@ pub(super) fn tensors<'a>(object: &Object<'a>) -> Result<Vec<UnresolvedTensor<'a
         }
         let place = command.body.place;
         if tensors.len() == TENSORS_MAX {
-            return Err(Error::TooManyTensors { place, max: TENSORS_MAX });
+            return Err(ReadError::TooManyTensors { place, max: TENSORS_MAX });
         }
         let raw = name(&command.body, 0x20)?;
         let found =
             [raw, in_front_of_role(raw)].into_iter().find_map(|name| Some((name, *symbols.get(name)?)));
         let (raw, link) = found.ok_or_else(|| {
             let name = excerpt(&String::from_utf8_lossy(raw));
-            Error::NoSymbol { place, at: command.body.offset(0x20), name }
+            ReadError::NoSymbol { place, at: command.body.offset(0x20), name }
         })?;
         let text = String::from_utf8_lossy(raw);
         if !names.insert(raw) {
-            return Err(Error::NameTwice { place, name: excerpt(&text) });
+            return Err(ReadError::NameTwice { place, name: excerpt(&text) });
         }
         tensors.push(tensor(&command.body, text, link)?);
     }
     Ok(tensors)
 }
 
-fn symbols<'a>(object: &Object<'a>) -> Result<BTreeMap<&'a [u8], u64>, Error> {
+fn symbols<'a>(object: &Object<'a>) -> Result<BTreeMap<&'a [u8], u64>, ReadError> {
     /// The same place for either width.
     const LINK_AT: u64 = 0x10;
 
@@ -81,14 +81,14 @@ fn symbols<'a>(object: &Object<'a>) -> Result<BTreeMap<&'a [u8], u64>, Error> {
         let raw = name(body, 0x08)?;
         if symbols.insert(raw, link).is_some() {
             let name = excerpt(&String::from_utf8_lossy(raw));
-            return Err(Error::NameTwice { place: body.place, name });
+            return Err(ReadError::NameTwice { place: body.place, name });
         }
     }
     Ok(symbols)
 }
 
 /// The name whose offset from the start of the load command is at `at`.
-fn name<'a>(body: &Reader<'a>, at: u64) -> Result<&'a [u8], Error> {
+fn name<'a>(body: &Reader<'a>, at: u64) -> Result<&'a [u8], ReadError> {
     let start = u64::from(body.u32(at, "name offset")?);
     Ok(until_nul(body.rest(start, "name")?))
 }
@@ -99,7 +99,7 @@ fn in_front_of_role(name: &[u8]) -> &[u8] {
     at.and_then(|at| name.get(..at)).unwrap_or(name)
 }
 
-fn tensor<'a>(body: &Reader<'a>, name: Cow<'a, str>, link: u64) -> Result<UnresolvedTensor<'a>, Error> {
+fn tensor<'a>(body: &Reader<'a>, name: Cow<'a, str>, link: u64) -> Result<UnresolvedTensor<'a>, ReadError> {
     Ok(UnresolvedTensor {
         direction: direction(body)?,
         element: Element::from_code(body.u32(0x24, "element code")?),
@@ -122,19 +122,19 @@ fn tensor<'a>(body: &Reader<'a>, name: Cow<'a, str>, link: u64) -> Result<Unreso
     })
 }
 
-fn direction(body: &Reader<'_>) -> Result<Direction, Error> {
+fn direction(body: &Reader<'_>) -> Result<Direction, ReadError> {
     const AT: u64 = 0x14;
     let place: Place = body.place;
     match body.u32(AT, "direction")? {
         1 => Ok(Direction::Input),
         2 => Ok(Direction::Output),
-        code => Err(Error::Direction { place, at: body.offset(AT), code }),
+        code => Err(ReadError::Direction { place, at: body.offset(AT), code }),
     }
 }
 
-fn axis(body: &Reader<'_>, name: &str, at: u64, axis: &'static str) -> Result<u32, Error> {
+fn axis(body: &Reader<'_>, name: &str, at: u64, axis: &'static str) -> Result<u32, ReadError> {
     match body.u32(at, axis)? {
-        0 => Err(Error::EmptyAxis { place: body.place, name: excerpt(name), axis, at: body.offset(at) }),
+        0 => Err(ReadError::EmptyAxis { place: body.place, name: excerpt(name), axis, at: body.offset(at) }),
         count => Ok(count),
     }
 }

@@ -9,7 +9,7 @@ use ane::count::count;
 use ane::decode::printable;
 use ane::device::Device;
 use ane::session::Session;
-use ane::tensor::npy::{Array, Conversion, Error};
+use ane::tensor::npy::{self, Array, Conversion};
 use ane::tensor::{Tensor, TooLarge, elements};
 use anyhow::Result;
 use half::f16;
@@ -93,7 +93,7 @@ fn read(path: &Path, surface: &Surface<'_>, allow_nan: bool) -> Result<(Tensor, 
     let array = if path.as_os_str() == "-" {
         Array::read(io::stdin().lock(), limit)
     } else {
-        File::open(path).map_err(Error::Io).and_then(|file| Array::read(BufReader::new(file), limit))
+        File::open(path).map_err(npy::Error::Io).and_then(|file| Array::read(BufReader::new(file), limit))
     };
     let array = array.map_err(|why| refused(&name, &why))?;
     let number = array.header().number;
@@ -116,12 +116,14 @@ fn read(path: &Path, surface: &Surface<'_>, allow_nan: bool) -> Result<(Tensor, 
     Ok((tensor, source))
 }
 
-fn refused(name: &str, why: &Error) -> anyhow::Error {
+fn refused(name: &str, why: &npy::Error) -> anyhow::Error {
     let advice = match why {
-        Error::Io(why) if why.kind() == io::ErrorKind::NotFound => "check the path",
-        Error::Io(_) => "check who may read it, or name another file",
-        Error::Shape { .. } | Error::TooMany { .. } => "reshape it, or see `ane info MODEL`",
-        Error::Short { .. } | Error::Long { .. } | Error::Header(_) => "write it again with numpy.save",
+        npy::Error::Io(why) if why.kind() == io::ErrorKind::NotFound => "check the path",
+        npy::Error::Io(_) => "check who may read it, or name another file",
+        npy::Error::Shape { .. } | npy::Error::TooMany { .. } => "reshape it, or see `ane info MODEL`",
+        npy::Error::Short { .. } | npy::Error::Long { .. } | npy::Error::Header(_) => {
+            "write it again with numpy.save"
+        }
     };
     let failed: Result<(), _> = Err(anyhow::anyhow!("{name}: {why}"));
     failed.advise(Exit::Refused, advice).unwrap_err()
