@@ -1,6 +1,9 @@
 //! Behaviour that no source establishes, which `--strict` refuses.
 
-use ane_uapi::hw::td::{common, l2, neural, planar};
+use ane_uapi::hw::td::common::{self, ChCfg, Channels, ConvCfg, GroupConvCfg, PlanarMap};
+use ane_uapi::hw::td::l2::{self, L2Cfg};
+use ane_uapi::hw::td::neural::{self, AccBias, KernelCfg, MacCfg};
+use ane_uapi::hw::td::planar::{self, PeCfg};
 use ane_uapi::register::{Bits, Reg, Word};
 
 use super::Plan;
@@ -9,11 +12,12 @@ use super::verdict::{Registers, Result};
 use crate::refusal::Category;
 use crate::td::register_file::RegisterFile;
 
-/// The end of each reason.
-macro_rules! inferred {
-    ($what:literal) => {
-        concat!($what, " inferred, and only what is established was asked for")
-    };
+/// Refuses a task for each of these that is inferred in it: the register, its bits, and the beginning of the reason.
+macro_rules! refuse {
+    ($task:ident; $( $inferred:ident, $register:expr, $bits:expr, $what:literal; )*) => { $(
+        let why = concat!($what, " inferred, and only what is established was asked for");
+        $task.without(Inferred::$inferred, &$register, $bits, why)?;
+    )* };
 }
 
 impl Plan {
@@ -25,78 +29,30 @@ impl Plan {
     pub fn established(&self, registers: &RegisterFile) -> Result<()> {
         let task = Task { registers: Registers(registers), inferred: self.inferred };
         let conv = task.registers.get(&common::CONV_CFG);
-        let stride = if conv.sx() > 2 { common::ConvCfg::SX } else { common::ConvCfg::SY };
-        task.without(Inferred::STRIDE, &common::CONV_CFG, stride, inferred!("stride 3 is"))?;
-        task.without(Inferred::PADDING, &common::OUT_DIM, Bits::ALL, inferred!("padding below zero is"))?;
-        task.without(
-            Inferred::BIAS,
-            &neural::MAC_CFG,
-            neural::MacCfg::BIAS_MODE,
-            inferred!("bias row beside a post-scale is"),
-        )?;
-        task.without(Inferred::DEPTH, &common::IN_DEPTH, Bits::ALL, inferred!("a depth above 1 is"))?;
-        task.without(
-            Inferred::OUTPUT_STEP,
-            &common::CONV_CFG,
-            common::ConvCfg::OX,
-            inferred!("an output step above 1 is"),
-        )?;
-        task.without(
-            Inferred::ACC_BIAS,
-            &neural::ACC_BIAS,
-            neural::AccBias::VALUE,
-            inferred!("AccBias beside a post-scale is"),
-        )?;
-        task.without(
-            Inferred::MAGNITUDE,
-            &planar::PE_CFG,
-            planar::PeCfg::MAGNITUDE,
-            inferred!("place of the magnitude is"),
-        )?;
-        task.without(
-            Inferred::SOURCE_RELU,
-            &l2::L2_CFG,
-            l2::L2Cfg::INPUT_RELU,
-            inferred!("ReLU on source 1 is"),
-        )?;
-        task.without(Inferred::UNSIGNED, &common::CH_CFG, Bits::ALL, inferred!("bytes without a sign are"))?;
-        task.without(
-            Inferred::SPARSE,
-            &neural::KERNEL_CFG,
-            neural::KernelCfg::SPARSE,
-            inferred!("order of these sparse coefficients is"),
-        )?;
+        let stride = if conv.sx() > 2 { ConvCfg::SX } else { ConvCfg::SY };
         let map = task.registers.get(&common::PLANAR_MAP);
-        let field =
-            if map.src1_depth() { common::PlanarMap::SRC1_DEPTH } else { common::PlanarMap::SRC2_DEPTH };
-        task.without(
-            Inferred::DEPTH_BROADCAST,
-            &common::PLANAR_MAP,
-            field,
-            inferred!("a broadcast along depth is"),
-        )?;
-        task.without(
-            Inferred::SOURCE2_BYTES,
-            &common::CH_CFG,
-            common::ChCfg::SECOND_FMT,
-            inferred!("a source 2 of bytes is"),
-        )?;
-        task.without(
-            Inferred::RAGGED,
-            &common::C_OUT,
-            common::Channels::CHANNELS,
-            inferred!("a plane that is not full is"),
-        )?;
-        task.without(
-            Inferred::GROUP_PADDING,
-            &common::GROUP_CONV_CFG,
-            common::GroupConvCfg::NUM_GROUPS,
-            inferred!("padding of groups is"),
-        )
+        let depth = if map.src1_depth() { PlanarMap::SRC1_DEPTH } else { PlanarMap::SRC2_DEPTH };
+        refuse! { task;
+            STRIDE, common::CONV_CFG, stride, "stride 3 is";
+            PADDING, common::OUT_DIM, Bits::ALL, "padding below zero is";
+            BIAS, neural::MAC_CFG, MacCfg::BIAS_MODE, "bias row beside a post-scale is";
+            DEPTH, common::IN_DEPTH, Bits::ALL, "a depth above 1 is";
+            OUTPUT_STEP, common::CONV_CFG, ConvCfg::OX, "an output step above 1 is";
+            ACC_BIAS, neural::ACC_BIAS, AccBias::VALUE, "AccBias beside a post-scale is";
+            MAGNITUDE, planar::PE_CFG, PeCfg::MAGNITUDE, "place of the magnitude is";
+            SOURCE_RELU, l2::L2_CFG, L2Cfg::INPUT_RELU, "ReLU on source 1 is";
+            UNSIGNED, common::CH_CFG, Bits::ALL, "bytes without a sign are";
+            SPARSE, neural::KERNEL_CFG, KernelCfg::SPARSE, "order of these sparse coefficients is";
+            DEPTH_BROADCAST, common::PLANAR_MAP, depth, "a broadcast along depth is";
+            SOURCE2_BYTES, common::CH_CFG, ChCfg::SECOND_FMT, "a source 2 of bytes is";
+            RAGGED, common::C_OUT, Channels::CHANNELS, "a plane that is not full is";
+            GROUP_PADDING, common::GROUP_CONV_CFG, GroupConvCfg::NUM_GROUPS, "padding of groups is";
+        }
+        Ok(())
     }
 }
 
-/// A task, and what of it is inferred.
+/// A task, and the behaviour that is inferred in it.
 struct Task<'a> {
     registers: Registers<'a>,
     inferred: Inferred,

@@ -1,6 +1,6 @@
 //! Geometry: which inputs each output of a neural task reads.
 
-use ane_uapi::hw::td::common;
+use ane_uapi::hw::td::common::{self, Channels, ConvCfg, Extent, GroupConvCfg};
 use ane_uapi::register::Bits;
 
 use super::inferred::Inferred;
@@ -10,24 +10,19 @@ use crate::engine::madd::{Convolution, Reads};
 
 /// Channels that each output reads. Those of a group are all that there are: Cin and Cout count one group's channels, and
 /// the task is done once for each.
-pub(super) fn reads(registers: Registers<'_>, input: Shape, output: Shape) -> Result<Reads> {
+pub(super) fn reads(task: Registers<'_>, input: Shape, output: Shape) -> Result<Reads> {
     let register = &common::GROUP_CONV_CFG;
-    let cfg = registers.get(register);
+    let cfg = task.get(register);
     if !cfg.unicast_en() {
         return Ok(Reads::Dense);
     }
     let channels = u32::from(cfg.unicast_cin());
-    registers.defined(
-        channels != 0,
-        register,
-        common::GroupConvCfg::UNICAST_CIN,
-        "outputs read no channels",
-    )?;
+    task.defined(channels != 0, register, GroupConvCfg::UNICAST_CIN, "outputs read no channels")?;
     let read = u64::from(channels).saturating_mul(output.channels.into());
-    registers.runs(
+    task.runs(
         read <= input.channels.into(),
         &common::C_OUT,
-        common::Channels::CHANNELS,
+        Channels::CHANNELS,
         "outputs read more channels than there are",
     )?;
     Ok(Reads::Unicast { channels })
@@ -61,21 +56,16 @@ const SEEN_STRIDE_MAX: u8 = 2;
 /// With an output step of two, the array makes two neighbouring columns of the result at a time: each is an output of its
 /// own, and its coefficients are as wide as both need, with zeros where the other one reads.
 pub(super) fn convolution(
-    registers: Registers<'_>,
+    task: Registers<'_>,
     input: Shape,
     output: Shape,
     reads: Reads,
     has_kernel: bool,
 ) -> Result<(Convolution, Inferred)> {
     let register = &common::CONV_CFG;
-    let cfg = registers.get(register);
+    let cfg = task.get(register);
     let step = u32::from(cfg.ox());
-    registers.defined(
-        (1..=STEP_MAX).contains(&step),
-        register,
-        common::ConvCfg::OX,
-        "only steps of 1 and 2 are known",
-    )?;
+    task.defined((1..=STEP_MAX).contains(&step), register, ConvCfg::OX, "only steps of 1 and 2 are known")?;
     let more = step.saturating_sub(1);
     let mut convolution = Convolution {
         channels: input.channels,
@@ -93,35 +83,25 @@ pub(super) fn convolution(
         reads,
         lanes: 1 << u32::from(cfg.ocg_size()),
     };
-    registers.defined(cfg.kw() != 0, register, common::ConvCfg::KW, "kernel has no columns")?;
-    registers.defined(cfg.kh() != 0, register, common::ConvCfg::KH, "kernel has no rows")?;
-    registers.defined(cfg.sx() != 0, register, common::ConvCfg::SX, "stride is zero")?;
-    registers.defined(cfg.sy() != 0, register, common::ConvCfg::SY, "stride is zero")?;
+    task.defined(cfg.kw() != 0, register, ConvCfg::KW, "kernel has no columns")?;
+    task.defined(cfg.kh() != 0, register, ConvCfg::KH, "kernel has no rows")?;
+    task.defined(cfg.sx() != 0, register, ConvCfg::SX, "stride is zero")?;
+    task.defined(cfg.sy() != 0, register, ConvCfg::SY, "stride is zero")?;
     if !has_kernel {
         let is_plain = [cfg.kw(), cfg.kh(), cfg.sx(), cfg.sy()] == [1; 4] && cfg.px() == 0 && cfg.py() == 0;
-        registers.defined(
-            is_plain,
-            register,
-            Bits::ALL,
-            "only 1x1 with stride 1 is known without coefficients",
-        )?;
-        registers.defined(
-            step == 1,
-            register,
-            common::ConvCfg::OX,
-            "only a step of 1 is known without coefficients",
-        )?;
+        task.defined(is_plain, register, Bits::ALL, "only 1x1 with stride 1 is known without coefficients")?;
+        task.defined(step == 1, register, ConvCfg::OX, "only a step of 1 is known without coefficients")?;
         let is_same = (input.height, input.width) == (output.height, output.width);
-        registers.defined(is_same, &common::OUT_DIM, Bits::ALL, "output is not as large as the input")?;
+        task.defined(is_same, &common::OUT_DIM, Bits::ALL, "output is not as large as the input")?;
         return Ok((convolution, Inferred::NONE));
     }
     let pads_x = trailing(input.width, output.width, cfg.kw(), cfg.sx(), cfg.px());
     let pads_y = trailing(input.height, output.height, cfg.kh(), cfg.sy(), cfg.py());
     let too_wide = "padding is as wide as the kernel";
-    registers.defined(cfg.px() < cfg.kw(), register, common::ConvCfg::PX, too_wide)?;
-    registers.defined(cfg.py() < cfg.kh(), register, common::ConvCfg::PY, too_wide)?;
-    registers.defined(pads_x < i64::from(cfg.kw()), &common::OUT_DIM, common::Extent::WIDTH, too_wide)?;
-    registers.defined(pads_y < i64::from(cfg.kh()), &common::OUT_DIM, common::Extent::HEIGHT, too_wide)?;
+    task.defined(cfg.px() < cfg.kw(), register, ConvCfg::PX, too_wide)?;
+    task.defined(cfg.py() < cfg.kh(), register, ConvCfg::PY, too_wide)?;
+    task.defined(pads_x < i64::from(cfg.kw()), &common::OUT_DIM, Extent::WIDTH, too_wide)?;
+    task.defined(pads_y < i64::from(cfg.kh()), &common::OUT_DIM, Extent::HEIGHT, too_wide)?;
     let mut inferred = Inferred::NONE;
     // Rows and columns that no output reads, a whole stride or more of them, are padding below zero.
     let is_cut = [(pads_x, cfg.sx()), (pads_y, cfg.sy())]
@@ -135,12 +115,7 @@ pub(super) fn convolution(
         inferred = inferred.with(Inferred::STRIDE);
     }
     if step > 1 {
-        registers.defined(
-            cfg.sx() == 1,
-            register,
-            common::ConvCfg::SX,
-            "no program has a stride beside an output step",
-        )?;
+        task.defined(cfg.sx() == 1, register, ConvCfg::SX, "no program has a stride beside an output step")?;
         inferred = inferred.with(Inferred::OUTPUT_STEP);
         convolution.outputs = output.channels.saturating_mul(step);
         convolution.out_width = output.width.div_ceil(step);
@@ -153,10 +128,10 @@ pub(super) fn convolution(
         }
         convolution.lanes = convolution.lanes.saturating_mul(step);
         let register = &common::CONV_CFG;
-        registers.supported(
+        task.supported(
             convolution.kernel_width <= KERNEL_MAX,
             register,
-            common::ConvCfg::KW,
+            ConvCfg::KW,
             "kernel is too wide for its step",
         )?;
     }

@@ -4,9 +4,10 @@
 //! and in which form (`KernelCfg`); those of kernel DMA, from where and how many bytes. A task in which the two differ is
 //! refused here, by the register that promises less.
 
-use ane_uapi::hw::td::neural::KernelFormat;
+use ane_uapi::hw::td::common::{self, Cfg, Channels, ConvCfg, GroupConvCfg};
+use ane_uapi::hw::td::kernel_dma::{self, CoeffBfrSize, CoeffDmaConfig, Master};
+use ane_uapi::hw::td::neural::{self, KernelCfg, KernelFormat};
 use ane_uapi::hw::td::words::DmaBytes;
-use ane_uapi::hw::td::{common, kernel_dma, neural};
 use ane_uapi::register::Bits;
 
 use super::coefficients::{Format, Kernel, PADDED, Padding, Sparse, TABLE_BYTES};
@@ -37,42 +38,37 @@ const NO_PALETTE: [u8; 2] = [0, 8];
 const IDLE_STREAM: [u32; 2] = [0x80, 0];
 
 /// More engines than there are, asked for by a neural task of any kind.
-pub(super) fn check_engines(registers: Registers<'_>) -> Result<()> {
-    let log2 = registers.get(&common::CFG).active_ne();
+pub(super) fn check_engines(task: Registers<'_>) -> Result<()> {
+    let log2 = task.get(&common::CFG).active_ne();
     let register = &common::CFG;
-    registers.defined(
-        log2 <= ACTIVE_NE_MAX,
-        register,
-        common::Cfg::ACTIVE_NE,
-        "there are sixteen neural engines",
-    )
+    task.defined(log2 <= ACTIVE_NE_MAX, register, Cfg::ACTIVE_NE, "there are sixteen neural engines")
 }
 
 /// The coefficients that a convolution needs; it gets the lanes in which the array is given them.
 pub(super) fn kernel(
-    registers: Registers<'_>,
+    task: Registers<'_>,
     convolution: &mut Convolution,
     repeats: Repeats,
     has_table: bool,
 ) -> Result<Kernel> {
-    let cfg = registers.get(&neural::KERNEL_CFG);
+    let cfg = task.get(&neural::KERNEL_CFG);
     let register = &neural::KERNEL_CFG;
-    registers.supported(
+    task.supported(
         !cfg.palettised(),
         register,
-        neural::KernelCfg::PALETTISED,
+        KernelCfg::PALETTISED,
         "palettised kernels are not executed",
     )?;
-    registers.supported(
+    task.supported(
         !cfg.group_kernel_reuse(),
         register,
-        neural::KernelCfg::GROUP_KERNEL_REUSE,
+        KernelCfg::GROUP_KERNEL_REUSE,
         "reused kernels are not executed",
     )?;
-    registers.defined(
+    task.defined(
         NO_PALETTE.contains(&cfg.palette_bits()),
         register,
-        neural::KernelCfg::PALETTE_BITS,
+        KernelCfg::PALETTE_BITS,
         "it is 0 or 8 without a palette",
     )?;
     let format = match KernelFormat::try_from(cfg.format()) {
@@ -81,36 +77,36 @@ pub(super) fn kernel(
         // The decoder has refused the fourth number.
         Ok(KernelFormat::Fp16) | Err(_) => Format::Half,
     };
-    let has_bias = registers.get(&neural::MAC_CFG).bias_mode();
-    registers.defined(
+    let has_bias = task.get(&neural::MAC_CFG).bias_mode();
+    task.defined(
         format == Format::Half || !has_bias,
         register,
-        neural::KernelCfg::FORMAT,
+        KernelCfg::FORMAT,
         "format of a bias row beside bytes is not known",
     )?;
-    let step = u32::from(registers.get(&common::CONV_CFG).ox()).max(1);
-    registers.defined(
+    let step = u32::from(task.get(&common::CONV_CFG).ox()).max(1);
+    task.defined(
         convolution.lanes <= LANES_MAX.saturating_mul(step),
         &common::CONV_CFG,
-        common::ConvCfg::OCG_SIZE,
+        ConvCfg::OCG_SIZE,
         "no program has more than 32 lanes",
     )?;
     let taps = geometry::taps(convolution);
-    registers.supported(
+    task.supported(
         taps <= TAPS_MAX,
         &common::C_IN,
-        common::Channels::CHANNELS,
+        Channels::CHANNELS,
         "output has more than 2^22 coefficients",
     )?;
     let all =
         u64::from(taps).saturating_mul(convolution.outputs.into()).saturating_mul(repeats.groups.into());
-    registers.supported(
+    task.supported(
         all <= COEFFICIENTS_MAX,
         &common::C_OUT,
-        common::Channels::CHANNELS,
+        Channels::CHANNELS,
         "task has more than 2^26 coefficients",
     )?;
-    let log2 = registers.get(&common::CFG).active_ne();
+    let log2 = task.get(&common::CFG).active_ne();
     let mut kernel = Kernel {
         format,
         has_bias,
@@ -127,48 +123,38 @@ pub(super) fn kernel(
         bytes: 0,
     };
     if cfg.sparse() {
-        kernel.sparse = Some(sparse(registers, convolution, &kernel, repeats)?);
+        kernel.sparse = Some(sparse(task, convolution, &kernel, repeats)?);
     }
-    let kernel = divided(registers, padded(registers, kernel)?)?;
-    check_master(registers, kernel.sparse.is_some())?;
+    let kernel = divided(task, padded(task, kernel)?)?;
+    check_master(task, kernel.sparse.is_some())?;
     convolution.lanes = kernel.common_lanes();
     Ok(kernel)
 }
 
 /// How sparse coefficients are stored.
 fn sparse(
-    registers: Registers<'_>,
+    task: Registers<'_>,
     convolution: &Convolution,
     kernel: &Kernel,
     repeats: Repeats,
 ) -> Result<Sparse> {
     let register = &neural::KERNEL_CFG;
-    registers.defined(
-        kernel.format == Format::Half,
-        register,
-        neural::KernelCfg::FORMAT,
-        "no program has sparse bytes",
-    )?;
-    let ox = registers.get(&common::CONV_CFG).ox();
-    registers.defined(
-        ox == 1,
-        &common::CONV_CFG,
-        common::ConvCfg::OX,
-        "no sparse program has an output step",
-    )?;
-    registers.defined(repeats.depths == 1, &common::IN_DEPTH, Bits::ALL, "no sparse program has a depth")?;
+    task.defined(kernel.format == Format::Half, register, KernelCfg::FORMAT, "no program has sparse bytes")?;
+    let ox = task.get(&common::CONV_CFG).ox();
+    task.defined(ox == 1, &common::CONV_CFG, ConvCfg::OX, "no sparse program has an output step")?;
+    task.defined(repeats.depths == 1, &common::IN_DEPTH, Bits::ALL, "no sparse program has a depth")?;
     // Why a plane of one output has more bits in its masks is open (delta 5.4).
-    let mask_lanes = match (kernel.lanes, registers.get(&common::CFG).small_source_mode()) {
+    let mask_lanes = match (kernel.lanes, task.get(&common::CFG).small_source_mode()) {
         (4.., _) => Some(kernel.lanes),
         (1, false) => Some(2),
         (1, true) => Some(4),
         _ => None,
     };
     let known = mask_lanes.is_some();
-    registers.defined(
+    task.defined(
         known,
         &common::CONV_CFG,
-        common::ConvCfg::OCG_SIZE,
+        ConvCfg::OCG_SIZE,
         "masks of sparse planes of two outputs are not known",
     )?;
     let kernel_size = (convolution.kernel_width, convolution.kernel_height);
@@ -185,18 +171,17 @@ fn sparse(
 }
 
 /// The same kernel with slots or groups padded, as the channels say where that makes a difference.
-fn padded(registers: Registers<'_>, slots: Kernel) -> Result<Kernel> {
+fn padded(task: Registers<'_>, slots: Kernel) -> Result<Kernel> {
     if slots.sparse.is_some() || !(slots.shows_padding() || even(&slots).shows_padding()) {
         return Ok(slots);
     }
-    let says =
-        |kernel: &Kernel| brings_exactly(registers, kernel) || brings_exactly(registers, &even(kernel));
+    let says = |kernel: &Kernel| brings_exactly(task, kernel) || brings_exactly(task, &even(kernel));
     let groups = Kernel { padding: Padding::Groups, ..slots };
     let (says_slots, says_groups) = (says(&slots), says(&groups));
     let register = &common::GROUP_CONV_CFG;
     let why = "channels do not say whether slots or groups are padded";
     let is_said = !(says_slots && says_groups);
-    registers.defined(is_said, register, common::GroupConvCfg::NUM_GROUPS, why)?;
+    task.defined(is_said, register, GroupConvCfg::NUM_GROUPS, why)?;
     Ok(if says_groups { groups } else { slots })
 }
 
@@ -211,28 +196,27 @@ fn even(kernel: &Kernel) -> Kernel {
 
 /// The same kernel with the outputs behind the whole rounds dealt as the channels say: evenly over all engines, or plane
 /// after plane. The channels say a way if the engines that run are those that hold something, and each brings just that.
-fn divided(registers: Registers<'_>, filled: Kernel) -> Result<Kernel> {
+fn divided(task: Registers<'_>, filled: Kernel) -> Result<Kernel> {
     let rest = filled.outputs.saturating_sub(filled.whole());
     if rest == 0 {
-        return brought(registers, filled);
+        return brought(task, filled);
     }
-    let refuse_unless =
-        |holds, why| registers.defined(holds, &common::CONV_CFG, common::ConvCfg::OCG_SIZE, why);
+    let refuse_unless = |holds, why| task.defined(holds, &common::CONV_CFG, ConvCfg::OCG_SIZE, why);
     let fills = filled.ragged() == 0;
     let even = even(&filled);
     // Where engines run that full planes leave idle, narrower ones may be meant.
-    let is_filled = fills && (even == filled || runs_no_more(registers, &filled));
+    let is_filled = fills && (even == filled || runs_no_more(task, &filled));
     if filled.sparse.is_some() {
         refuse_unless(is_filled, "masks of sparse planes with fewer outputs than lanes are not known")?;
-        return brought(registers, filled);
+        return brought(task, filled);
     }
-    let (says_even, says_filled) = (brings_exactly(registers, &even), brings_exactly(registers, &filled));
+    let (says_even, says_filled) = (brings_exactly(task, &even), brings_exactly(task, &filled));
     // Where both are said, planes that are full come first, and even ones where there is no whole round, as compilers
     // were seen to make them. Coefficients that a task wrote are planes of all lanes (td 7.3).
     let written = filled.has_full_rows;
     let is_first = even == filled || (!fills && !written && (even.ragged() == 0 || filled.whole() == 0));
     if says_even && (is_first || !says_filled) && !(written && even.ragged() != 0) {
-        return brought(registers, even);
+        return brought(task, even);
     }
     if fills {
         let why = "engines run that full planes leave idle, and bring no narrower ones";
@@ -241,24 +225,24 @@ fn divided(registers: Registers<'_>, filled: Kernel) -> Result<Kernel> {
         let why = "channels do not say how a plane that is not full is stored";
         refuse_unless(says_filled && (written || !says_even), why)?;
     }
-    brought(registers, filled)
+    brought(task, filled)
 }
 
 /// Whether every engine that runs has coefficients.
-fn runs_no_more(registers: Registers<'_>, kernel: &Kernel) -> bool {
+fn runs_no_more(task: Registers<'_>, kernel: &Kernel) -> bool {
     (0..kernel.engines).all(|engine| {
-        kernel.engine_bytes(engine) != 0 || !registers.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, engine).en()
+        kernel.engine_bytes(engine) != 0 || !task.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, engine).en()
     })
 }
 
 /// The same kernel with the bytes that the channels bring, which are enough.
-fn brought(registers: Registers<'_>, mut kernel: Kernel) -> Result<Kernel> {
+fn brought(task: Registers<'_>, mut kernel: Kernel) -> Result<Kernel> {
     for engine in 0..kernel.engines {
         let bytes = kernel.engine_bytes(engine);
         if bytes != 0 {
-            check_channel(registers, engine, bytes)?;
+            check_channel(task, engine, bytes)?;
             let brought = match kernel.sparse {
-                Some(_) => registers.0.get_at(&kernel_dma::COEFF_BFR_SIZE, engine).bytes().into(),
+                Some(_) => task.0.get_at(&kernel_dma::COEFF_BFR_SIZE, engine).bytes().into(),
                 None => bytes,
             };
             kernel.bytes = kernel.bytes.saturating_add(brought);
@@ -268,24 +252,24 @@ fn brought(registers: Registers<'_>, mut kernel: Kernel) -> Result<Kernel> {
 }
 
 /// Whether each channel brings exactly the bytes that its engine needs.
-fn brings_exactly(registers: Registers<'_>, kernel: &Kernel) -> bool {
+fn brings_exactly(task: Registers<'_>, kernel: &Kernel) -> bool {
     (0..kernel.engines).all(|engine| {
         let bytes = kernel.engine_bytes(engine).div_ceil(PADDED).saturating_mul(PADDED);
-        let runs = registers.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, engine).en();
-        let brought = registers.0.get_at(&kernel_dma::COEFF_BFR_SIZE, engine).bytes();
+        let runs = task.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, engine).en();
+        let brought = task.0.get_at(&kernel_dma::COEFF_BFR_SIZE, engine).bytes();
         runs == (bytes != 0) && (!runs || u64::from(brought) == bytes)
     })
 }
 
 /// The table in channel 0; other channels that run have to name the same one.
-pub(super) fn check_table(registers: Registers<'_>) -> Result<()> {
-    check_channel(registers, 0, TABLE_BYTES.into())?;
-    let first = registers.get(&kernel_dma::COEFF_BASE_ADDR).bytes();
+pub(super) fn check_table(task: Registers<'_>) -> Result<()> {
+    check_channel(task, 0, TABLE_BYTES.into())?;
+    let first = task.get(&kernel_dma::COEFF_BASE_ADDR).bytes();
     for channel in 1..kernel_dma::CHANNELS {
-        let runs = registers.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, channel).en();
-        let base = registers.0.get_at(&kernel_dma::COEFF_BASE_ADDR, channel).bytes();
+        let runs = task.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, channel).en();
+        let base = task.0.get_at(&kernel_dma::COEFF_BASE_ADDR, channel).bytes();
         if runs && base != first {
-            return Err(registers.verdict_at(
+            return Err(task.verdict_at(
                 &kernel_dma::COEFF_BASE_ADDR,
                 channel,
                 DmaBytes::UNITS,
@@ -294,28 +278,28 @@ pub(super) fn check_table(registers: Registers<'_>) -> Result<()> {
             ));
         }
     }
-    check_master(registers, false)
+    check_master(task, false)
 }
 
-fn check_channel(registers: Registers<'_>, channel: u16, bytes: u64) -> Result<()> {
-    if !registers.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, channel).en() {
+fn check_channel(task: Registers<'_>, channel: u16, bytes: u64) -> Result<()> {
+    if !task.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, channel).en() {
         // Measured for channel 0; of the others nothing is known.
         let category = if channel == 0 { Category::WouldHang } else { Category::Undefined };
         let register = &kernel_dma::COEFF_DMA_CONFIG;
-        return Err(registers.verdict_at(
+        return Err(task.verdict_at(
             register,
             channel,
-            kernel_dma::CoeffDmaConfig::EN,
+            CoeffDmaConfig::EN,
             category,
             "coefficients are needed and the channel is idle",
         ));
     }
-    if u64::from(registers.0.get_at(&kernel_dma::COEFF_BFR_SIZE, channel).bytes()) < bytes {
+    if u64::from(task.0.get_at(&kernel_dma::COEFF_BFR_SIZE, channel).bytes()) < bytes {
         let register = &kernel_dma::COEFF_BFR_SIZE;
-        return Err(registers.verdict_at(
+        return Err(task.verdict_at(
             register,
             channel,
-            kernel_dma::CoeffBfrSize::BYTES,
+            CoeffBfrSize::BYTES,
             Category::Undefined,
             "channel does not bring all coefficients of its engine",
         ));
@@ -324,44 +308,24 @@ fn check_channel(registers: Registers<'_>, channel: u16, bytes: u64) -> Result<(
 }
 
 /// The checks for all coefficients alike: the master switch, and words that have one value in every program.
-fn check_master(registers: Registers<'_>, is_sparse: bool) -> Result<()> {
+fn check_master(task: Registers<'_>, is_sparse: bool) -> Result<()> {
     let register = &kernel_dma::MASTER;
-    let master = registers.get(register);
-    registers.defined(
-        master.enable(),
-        register,
-        kernel_dma::Master::ENABLE,
-        "coefficients are needed and kernel DMA is off",
-    )?;
-    registers.defined(
-        master.sparse() == is_sparse,
-        register,
-        kernel_dma::Master::SPARSE,
-        "KernelCfg says otherwise",
-    )?;
-    registers.supported(
-        !master.group_reuse(),
-        register,
-        kernel_dma::Master::GROUP_REUSE,
-        "reused kernels are not executed",
-    )?;
-    registers.supported(
+    let master = task.get(register);
+    task.defined(master.enable(), register, Master::ENABLE, "coefficients are needed and kernel DMA is off")?;
+    task.defined(master.sparse() == is_sparse, register, Master::SPARSE, "KernelCfg says otherwise")?;
+    task.supported(!master.group_reuse(), register, Master::GROUP_REUSE, "reused kernels are not executed")?;
+    task.supported(
         master.palette_block() == 0,
         register,
-        kernel_dma::Master::PALETTE_BLOCK,
+        Master::PALETTE_BLOCK,
         "palettised kernels are not executed",
     )?;
     let register = &kernel_dma::ALIGNED_SIZE;
-    registers.defined(
-        registers.get(register).value() == 0,
-        register,
-        Bits::ALL,
-        "it is 0 in every program",
-    )?;
+    task.defined(task.get(register).value() == 0, register, Bits::ALL, "it is 0 in every program")?;
     for stream in 0..kernel_dma::STREAM_DMA_CONFIG.info.count {
-        let config = registers.0.get_at(&kernel_dma::STREAM_DMA_CONFIG, stream).into_bits();
+        let config = task.0.get_at(&kernel_dma::STREAM_DMA_CONFIG, stream).into_bits();
         if !IDLE_STREAM.contains(&config) {
-            return Err(registers.verdict_at(
+            return Err(task.verdict_at(
                 &kernel_dma::STREAM_DMA_CONFIG,
                 stream,
                 Bits::ALL,

@@ -107,31 +107,21 @@ impl Pass {
 /// The first register that keeps it from being executed. A register on which silicon was seen to hang comes
 /// before others of its group, and not before all of the task.
 pub fn plan(header: &Header, registers: &RegisterFile) -> Result<Plan> {
-    let registers = Registers(registers);
+    let task = Registers(registers);
     task::check_header(header)?;
-    match task::class(registers)? {
+    match task::class(task)? {
         TaskClass::Neural => {
-            let (pass, inferred) = neural::plan(registers)?;
+            let (pass, inferred) = neural::plan(task)?;
             Ok(Plan { pass: Pass::Neural(pass), inferred })
         }
         class => {
-            let (pass, inferred) = planar::plan(registers, class)?;
+            let (pass, inferred) = planar::plan(task, class)?;
             Ok(Plan { pass: Pass::Planar(pass), inferred })
         }
     }
 }
 
 /// Refuses a tensor that does not lie in the on-chip buffer.
-fn chip_fits(
-    registers: Registers<'_>,
-    place: ChipPlace,
-    shape: Shape,
-    register: &Reg<ChipBytes>,
-) -> Result<()> {
-    registers.defined(
-        place.end(shape) <= L2_BYTES,
-        register,
-        Bits::ALL,
-        "tensor leaves the 2 MiB on-chip buffer",
-    )
+fn chip_fits(task: Registers<'_>, place: ChipPlace, shape: Shape, register: &Reg<ChipBytes>) -> Result<()> {
+    task.defined(place.end(shape) <= L2_BYTES, register, Bits::ALL, "tensor leaves the 2 MiB on-chip buffer")
 }

@@ -1,8 +1,8 @@
 //! Neural tasks: convolution, channel sum and maximum, pass-through (docs/execution.md, *Neural tasks*).
 
-use ane_uapi::hw::td::common::{self, TaskClass};
+use ane_uapi::hw::td::common::{self, GroupConvCfg, TaskClass};
 use ane_uapi::hw::td::l2;
-use ane_uapi::hw::td::neural::{self, NonlinearMode, OpMode};
+use ane_uapi::hw::td::neural::{self, AccBias, MacCfg, NonlinearMode, OpMode, PostScale};
 use ane_uapi::register::Bits;
 
 use super::coefficients::{Kernel, Padding};
@@ -106,28 +106,28 @@ impl NeuralPass {
     }
 }
 
-pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred)> {
-    task::check(registers, false)?;
-    registers.runs(
-        registers.get(&common::PATCH_CFG).into_bits() == 0,
+pub(super) fn plan(task: Registers<'_>) -> Result<(NeuralPass, Inferred)> {
+    task::check(task, false)?;
+    task.runs(
+        task.get(&common::PATCH_CFG).into_bits() == 0,
         &common::PATCH_CFG,
         Bits::ALL,
         "neural task with a patch hangs the engine",
     )?;
-    let cfg = registers.get(&common::CFG);
-    kernel_dma::check_engines(registers)?;
-    let mac = registers.get(&neural::MAC_CFG);
+    let cfg = task.get(&common::CFG);
+    kernel_dma::check_engines(task)?;
+    let mac = task.get(&neural::MAC_CFG);
     let has_kernel = !mac.unity_kernel();
-    let stored = task::input(registers)?;
-    let (input, output) = extents(registers, stored, task::output(registers)?);
-    let reads = geometry::reads(registers, input, output)?;
-    let (mut convolution, mut inferred) = geometry::convolution(registers, input, output, reads, has_kernel)?;
+    let stored = task::input(task)?;
+    let (input, output) = extents(task, stored, task::output(task)?);
+    let reads = geometry::reads(task, input, output)?;
+    let (mut convolution, mut inferred) = geometry::convolution(task, input, output, reads, has_kernel)?;
     let larger = if stored.elements() > output.elements() { stored } else { output };
-    let (repeats, deep) = task::repeats(registers, larger)?;
-    inferred = inferred.with(deep).with(task::bytes(registers, false));
+    let (repeats, deep) = task::repeats(task, larger)?;
+    inferred = inferred.with(deep).with(task::bytes(task, false));
     let made = u64::from(convolution.outputs).saturating_mul(convolution.out_width.into());
     let made = made.saturating_mul(convolution.out_height.into());
-    registers.supported(
+    task.supported(
         made <= ELEMENTS_MAX,
         &common::OUT_DIM,
         Bits::ALL,
@@ -135,21 +135,21 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred)> {
     )?;
     let macs =
         made.saturating_mul(geometry::taps(&convolution).into()).saturating_mul(repeats.count().into());
-    registers.supported(
+    task.supported(
         macs <= MACS_MAX,
         &common::OUT_DIM,
         Bits::ALL,
         "task has more than 2^33 multiply-accumulates",
     )?;
-    registers.defined(
+    task.defined(
         mac.into_bits() & neural::MAC_CFG.info.unknown == 0,
         &neural::MAC_CFG,
         Bits::ALL,
         "no source explains bit 5 of a neural task",
     )?;
     let has_table = mac.nonlinear_mode() == NonlinearMode::Table as u8;
-    let operation = operation(registers, &mut convolution, repeats, has_table)?;
-    let nonlinearity = nonlinearity(registers, has_kernel)?;
+    let operation = operation(task, &mut convolution, repeats, has_table)?;
+    let nonlinearity = nonlinearity(task, has_kernel)?;
     if let Operation::Convolve(kernel) = operation {
         if kernel.sparse.is_some_and(|sparse| sparse.is_inferred) {
             inferred = inferred.with(Inferred::SPARSE);
@@ -161,7 +161,7 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred)> {
             inferred = inferred.with(Inferred::GROUP_PADDING);
         }
     }
-    let (acc_bias, post_scale) = (acc_bias(registers, operation)?, post_scale(registers)?);
+    let (acc_bias, post_scale) = (acc_bias(task, operation)?, post_scale(task)?);
     if let Operation::Convolve(Kernel { has_bias: true, .. }) = operation
         && post_scale != ONE
     {
@@ -170,9 +170,9 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred)> {
     if acc_bias != 0 && post_scale != ONE {
         inferred = inferred.with(Inferred::ACC_BIAS);
     }
-    let l2_cfg = registers.get(&l2::L2_CFG);
+    let l2_cfg = task.get(&l2::L2_CFG);
     let padding_mode = if operation == Operation::Maximum { PADDING_MODE_MAXIMUM } else { 0 };
-    registers.defined(
+    task.defined(
         l2_cfg.padding_mode() == padding_mode,
         &l2::L2_CFG,
         l2::L2Cfg::PADDING_MODE,
@@ -180,30 +180,30 @@ pub(super) fn plan(registers: Registers<'_>) -> Result<(NeuralPass, Inferred)> {
     )?;
     let pass = NeuralPass {
         source: source::source1(
-            registers,
+            task,
             TaskClass::Neural,
             Wanted { shape: stored, is_transposed: false, repeats },
         )?,
-        sink: sink::sink(registers, output, cfg.transpose(), repeats)?,
+        sink: sink::sink(task, output, cfg.transpose(), repeats)?,
         input_relu: l2_cfg.input_relu(),
         convolution,
         groups: repeats.groups,
         depths: repeats.depths,
-        output_step: registers.get(&common::CONV_CFG).ox().into(),
+        output_step: task.get(&common::CONV_CFG).ox().into(),
         output,
         operation,
         acc_bias,
         post_scale,
         nonlinearity,
     };
-    planar::check_repeats_on_chip(registers, repeats.count(), [Some(pass.source), None], pass.sink)?;
+    planar::check_repeats_on_chip(task, repeats.count(), [Some(pass.source), None], pass.sink)?;
     Ok((pass, inferred))
 }
 
 /// Extents of what is read of the input, and of the output. A pass-through whose output has other extents than its input
 /// passes what both have (delta 14; measured). Its input is fetched whole all the same (inferred).
-fn extents(registers: Registers<'_>, input: Shape, output: Shape) -> (Shape, Shape) {
-    if registers.get(&neural::MAC_CFG).op_mode() != OpMode::PassThrough as u8 {
+fn extents(task: Registers<'_>, input: Shape, output: Shape) -> (Shape, Shape) {
+    if task.get(&neural::MAC_CFG).op_mode() != OpMode::PassThrough as u8 {
         return (input, output);
     }
     let (height, width) = (input.height.min(output.height), input.width.min(output.width));
@@ -211,109 +211,84 @@ fn extents(registers: Registers<'_>, input: Shape, output: Shape) -> (Shape, Sha
 }
 
 fn operation(
-    registers: Registers<'_>,
+    task: Registers<'_>,
     convolution: &mut Convolution,
     repeats: Repeats,
     has_table: bool,
 ) -> Result<Operation> {
-    let mac = registers.get(&neural::MAC_CFG);
+    let mac = task.get(&neural::MAC_CFG);
     // The decoder has refused other numbers.
     let mode = OpMode::try_from(mac.op_mode()).ok();
     let operation = match (mode, mac.unity_kernel()) {
         (Some(OpMode::MultiplyAccumulate), false) => {
-            Operation::Convolve(kernel_dma::kernel(registers, convolution, repeats, has_table)?)
+            Operation::Convolve(kernel_dma::kernel(task, convolution, repeats, has_table)?)
         }
         (Some(OpMode::MultiplyAccumulate), true) => Operation::Sum,
         (Some(OpMode::Maximum), true) => Operation::Maximum,
         (Some(OpMode::PassThrough), true) => {
-            registers.defined(
+            task.defined(
                 matches!(convolution.reads, Reads::Unicast { channels: 1 }),
                 &common::GROUP_CONV_CFG,
-                common::GroupConvCfg::UNICAST_CIN,
+                GroupConvCfg::UNICAST_CIN,
                 "pass-through takes one channel to one",
             )?;
             Operation::PassThrough
         }
         _ => {
-            registers.defined(
-                false,
-                &neural::MAC_CFG,
-                neural::MacCfg::OP_MODE,
-                "no program does this with coefficients",
-            )?;
+            task.defined(false, &neural::MAC_CFG, MacCfg::OP_MODE, "no program does this with coefficients")?;
             Operation::PassThrough
         }
     };
     let bias_mode = mac.bias_mode() && mac.unity_kernel();
-    registers.defined(
-        !bias_mode,
-        &neural::MAC_CFG,
-        neural::MacCfg::BIAS_MODE,
-        "there are no coefficients to lead",
-    )?;
-    registers.defined(
-        !mac.matrix_bias_en(),
-        &neural::MAC_CFG,
-        neural::MacCfg::MATRIX_BIAS_EN,
-        "its effect is not known",
-    )?;
-    registers.defined(
+    task.defined(!bias_mode, &neural::MAC_CFG, MacCfg::BIAS_MODE, "there are no coefficients to lead")?;
+    task.defined(!mac.matrix_bias_en(), &neural::MAC_CFG, MacCfg::MATRIX_BIAS_EN, "its effect is not known")?;
+    task.defined(
         !mac.post_scale_mode(),
         &neural::MAC_CFG,
-        neural::MacCfg::POST_SCALE_MODE,
+        MacCfg::POST_SCALE_MODE,
         "its effect is not known",
     )?;
-    registers.defined(
+    task.defined(
         BINARY_POINTS.contains(&mac.binary_point()),
         &neural::MAC_CFG,
-        neural::MacCfg::BINARY_POINT,
+        MacCfg::BINARY_POINT,
         "only 0 and 28 are known",
     )?;
     if operation != Operation::PassThrough {
-        let bias = registers.get(&neural::MATRIX_VECTOR_BIAS);
-        registers.defined(
-            bias.value() == 0,
-            &neural::MATRIX_VECTOR_BIAS,
-            Bits::ALL,
-            "its effect is not known",
-        )?;
+        let bias = task.get(&neural::MATRIX_VECTOR_BIAS);
+        task.defined(bias.value() == 0, &neural::MATRIX_VECTOR_BIAS, Bits::ALL, "its effect is not known")?;
     }
     Ok(operation)
 }
 
 /// The number that is added to every accumulator; a pass-through does not add it.
-fn acc_bias(registers: Registers<'_>, operation: Operation) -> Result<u16> {
+fn acc_bias(task: Registers<'_>, operation: Operation) -> Result<u16> {
     let register = &neural::ACC_BIAS;
-    let bias = registers.get(register);
+    let bias = task.get(register);
     if operation == Operation::PassThrough || bias.into_bits() == 0 {
         return Ok(0);
     }
-    registers.defined(
-        bias.into_bits() >> 16 == 0,
-        register,
-        neural::AccBias::SHIFT,
-        "its effect is not known",
-    )?;
+    task.defined(bias.into_bits() >> 16 == 0, register, AccBias::SHIFT, "its effect is not known")?;
     let sums = operation != Operation::Maximum;
-    registers.defined(sums, register, neural::AccBias::VALUE, "no maximum has an accumulator bias")?;
+    task.defined(sums, register, AccBias::VALUE, "no maximum has an accumulator bias")?;
     let has_row = matches!(operation, Operation::Convolve(Kernel { has_bias: true, .. }));
-    registers.defined(!has_row, register, neural::AccBias::VALUE, "no program has it beside a bias row")?;
+    task.defined(!has_row, register, AccBias::VALUE, "no program has it beside a bias row")?;
     Ok(bias.value())
 }
 
-fn nonlinearity(registers: Registers<'_>, has_kernel: bool) -> Result<Nonlinearity> {
-    let mac = registers.get(&neural::MAC_CFG);
+fn nonlinearity(task: Registers<'_>, has_kernel: bool) -> Result<Nonlinearity> {
+    let mac = task.get(&neural::MAC_CFG);
     match NonlinearMode::try_from(mac.nonlinear_mode()) {
         Ok(NonlinearMode::Relu) => Ok(Nonlinearity::Relu),
         Ok(NonlinearMode::Table) => {
-            registers.defined(
+            task.defined(
                 mac.compiler_set(),
                 &neural::MAC_CFG,
-                neural::MacCfg::COMPILER_SET,
+                MacCfg::COMPILER_SET,
                 "tables give other values without this bit, and why is not known",
             )?;
             if !has_kernel {
-                kernel_dma::check_table(registers)?;
+                kernel_dma::check_table(task)?;
             }
             Ok(Nonlinearity::Table)
         }
@@ -322,13 +297,8 @@ fn nonlinearity(registers: Registers<'_>, has_kernel: bool) -> Result<Nonlineari
     }
 }
 
-fn post_scale(registers: Registers<'_>) -> Result<u16> {
-    let post_scale = registers.get(&neural::POST_SCALE);
-    registers.defined(
-        post_scale.shift() == 0,
-        &neural::POST_SCALE,
-        neural::PostScale::SHIFT,
-        "its effect is not known",
-    )?;
+fn post_scale(task: Registers<'_>) -> Result<u16> {
+    let post_scale = task.get(&neural::POST_SCALE);
+    task.defined(post_scale.shift() == 0, &neural::POST_SCALE, PostScale::SHIFT, "its effect is not known")?;
     Ok(post_scale.scale())
 }

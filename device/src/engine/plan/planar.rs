@@ -1,8 +1,10 @@
 //! Planar tasks: copy, binary, normalise, reduce (docs/execution.md, *Planar tasks*).
 
-use ane_uapi::hw::td::common::{self, TaskClass};
+use ane_uapi::hw::td::common::{self, Cfg, Channels, GroupConvCfg, PlanarMap, TaskClass};
 use ane_uapi::hw::td::l2;
-use ane_uapi::hw::td::planar::{self, Operation, PostFunction, Reduction, SecondSource};
+use ane_uapi::hw::td::planar::{
+    self, EpsilonPreScale, Operation, PeCfg, PostFunction, Reduction, SecondSource,
+};
 use ane_uapi::register::Bits;
 
 use super::inferred::Inferred;
@@ -36,47 +38,36 @@ impl PlanarPass {
     }
 }
 
-pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(PlanarPass, Inferred)> {
+pub(super) fn plan(task: Registers<'_>, class: TaskClass) -> Result<(PlanarPass, Inferred)> {
     let is_binary =
         matches!(class, TaskClass::PlanarBinary | TaskClass::PlanarNormalise | TaskClass::PlanarBinaryReduce);
     let reduces = matches!(class, TaskClass::PlanarReduce | TaskClass::PlanarBinaryReduce);
-    check_source2(registers, is_binary)?;
-    task::check(registers, is_binary)?;
-    check_convolution(registers)?;
-    let transposes = registers.get(&common::CFG).transpose();
-    registers.defined(
-        !transposes,
-        &common::CFG,
-        common::Cfg::TRANSPOSE,
-        "planar task transposes by PlanarMap",
-    )?;
-    let shape = shape(registers)?;
-    let unicast = registers.get(&common::GROUP_CONV_CFG).unicast_en();
-    registers.defined(
-        !unicast,
-        &common::GROUP_CONV_CFG,
-        common::GroupConvCfg::UNICAST_EN,
-        "no planar task is unicast",
-    )?;
-    let (repeats, mut inferred) = task::repeats(registers, shape)?;
+    check_source2(task, is_binary)?;
+    task::check(task, is_binary)?;
+    check_convolution(task)?;
+    let transposes = task.get(&common::CFG).transpose();
+    task.defined(!transposes, &common::CFG, Cfg::TRANSPOSE, "planar task transposes by PlanarMap")?;
+    let shape = shape(task)?;
+    let unicast = task.get(&common::GROUP_CONV_CFG).unicast_en();
+    task.defined(!unicast, &common::GROUP_CONV_CFG, GroupConvCfg::UNICAST_EN, "no planar task is unicast")?;
+    let (repeats, mut inferred) = task::repeats(task, shape)?;
     if repeats.depths > 1 {
-        registers.defined(
+        task.defined(
             !reduces,
             &common::IN_DEPTH,
             Bits::ALL,
             "whether a reduction goes over depths is not known",
         )?;
     }
-    let planar = operation(registers, class, is_binary, reduces)?;
-    inferred = inferred.with(task::bytes(registers, is_binary)).with(guesses(&planar));
-    let map = registers.get(&common::PLANAR_MAP);
-    for (is_set, field) in [
-        (map.src1_depth(), common::PlanarMap::SRC1_DEPTH),
-        (map.src2_depth() && is_binary, common::PlanarMap::SRC2_DEPTH),
-    ] {
+    let planar = operation(task, class, is_binary, reduces)?;
+    inferred = inferred.with(task::bytes(task, is_binary)).with(guesses(&planar));
+    let map = task.get(&common::PLANAR_MAP);
+    for (is_set, field) in
+        [(map.src1_depth(), PlanarMap::SRC1_DEPTH), (map.src2_depth() && is_binary, PlanarMap::SRC2_DEPTH)]
+    {
         if is_set {
             let why = "that it is a broadcast along depth is a guess, and there are several depths";
-            registers.defined(repeats.depths == 1, &common::PLANAR_MAP, field, why)?;
+            task.defined(repeats.depths == 1, &common::PLANAR_MAP, field, why)?;
             inferred = inferred.with(Inferred::DEPTH_BROADCAST);
         }
     }
@@ -87,15 +78,15 @@ pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(Planar
     };
     let shape1 = extents(map.src1_column(), map.src1_row(), map.src1_channel());
     let wanted = |shape, is_transposed| Wanted { shape, is_transposed, repeats };
-    let source1 = source::source1(registers, class, wanted(shape1, map.src1_transposed()))?;
+    let source1 = source::source1(task, class, wanted(shape1, map.src1_transposed()))?;
     let source2 = if is_binary {
         let mut shape2 = extents(map.src2_column(), map.src2_row(), map.src2_channel());
         if class == TaskClass::PlanarNormalise {
             let is_one_row = map.src2_row() || map.src2_transposed() || shape.height == 1;
-            registers.defined(
+            task.defined(
                 is_one_row,
                 &common::PLANAR_MAP,
-                common::PlanarMap::SRC2_ROW,
+                PlanarMap::SRC2_ROW,
                 "the row behind a normalising source 2 is its scale, and there are other rows",
             )?;
             shape2.height = 2;
@@ -104,31 +95,31 @@ pub(super) fn plan(registers: Registers<'_>, class: TaskClass) -> Result<(Planar
                 shape2.width = 1;
             }
         }
-        Some(source::source2(registers, wanted(shape2, map.src2_transposed()))?)
+        Some(source::source2(task, wanted(shape2, map.src2_transposed()))?)
     } else {
         None
     };
     let result = if reduces { Shape { height: 1, width: 1, ..shape } } else { shape };
-    let sink = sink::sink(registers, result, map.transpose(), repeats)?;
-    check_repeats_on_chip(registers, repeats.count(), [Some(source1), source2], sink)?;
+    let sink = sink::sink(task, result, map.transpose(), repeats)?;
+    check_repeats_on_chip(task, repeats.count(), [Some(source1), source2], sink)?;
     let batches = repeats.count();
     Ok((PlanarPass { source1, source2, sink, shape, batches, planar }, inferred))
 }
 
 /// A source 2 that is needed from memory and has no format hangs, whatever else is wrong with the task.
-fn check_source2(registers: Registers<'_>, is_binary: bool) -> Result<()> {
+fn check_source2(task: Registers<'_>, is_binary: bool) -> Result<()> {
     use ane_uapi::hw::td::tile_source::FMT2;
-    let is_needed = is_binary && registers.get(&common::CFG).src2_in_memory();
-    let is_formless = is_needed && registers.get(&FMT2).into_bits() == 0;
-    registers.runs(!is_formless, &FMT2, Bits::ALL, "source is needed and its format is zero")
+    let is_needed = is_binary && task.get(&common::CFG).src2_in_memory();
+    let is_formless = is_needed && task.get(&FMT2).into_bits() == 0;
+    task.runs(!is_formless, &FMT2, Bits::ALL, "source is needed and its format is zero")
 }
 
 /// Planar tasks of every program have the convolution that does nothing.
-fn check_convolution(registers: Registers<'_>) -> Result<()> {
-    let cfg = registers.get(&common::CONV_CFG);
+fn check_convolution(task: Registers<'_>) -> Result<()> {
+    let cfg = task.get(&common::CONV_CFG);
     let is_plain =
         [cfg.kw(), cfg.kh(), cfg.sx(), cfg.sy()] == [1; 4] && [cfg.px(), cfg.py(), cfg.ocg_size()] == [0; 3];
-    registers.defined(
+    task.defined(
         is_plain && cfg.ox() == 1,
         &common::CONV_CFG,
         Bits::ALL,
@@ -136,16 +127,16 @@ fn check_convolution(registers: Registers<'_>) -> Result<()> {
     )
 }
 
-fn shape(registers: Registers<'_>) -> Result<Shape> {
-    let input = task::input(registers)?;
-    let output = task::output(registers)?;
-    registers.defined(
+fn shape(task: Registers<'_>) -> Result<Shape> {
+    let input = task::input(task)?;
+    let output = task::output(task)?;
+    task.defined(
         input.channels == output.channels,
         &common::C_OUT,
-        common::Channels::CHANNELS,
+        Channels::CHANNELS,
         "planar task changes the channels",
     )?;
-    registers.defined(input == output, &common::OUT_DIM, Bits::ALL, "planar task changes the extents")?;
+    task.defined(input == output, &common::OUT_DIM, Bits::ALL, "planar task changes the extents")?;
     Ok(input)
 }
 
@@ -157,52 +148,42 @@ fn guesses(planar: &Planar) -> Inferred {
     magnitude.with(relu)
 }
 
-fn operation(registers: Registers<'_>, class: TaskClass, is_binary: bool, reduces: bool) -> Result<Planar> {
+fn operation(task: Registers<'_>, class: TaskClass, is_binary: bool, reduces: bool) -> Result<Planar> {
     let register = &planar::PE_CFG;
-    let cfg = registers.get(register);
+    let cfg = task.get(register);
     // The decoder has refused the numbers that these enumerations do not have.
     let operation = Operation::try_from(cfg.operation()).unwrap_or(Operation::Add);
     let reduction = Reduction::try_from(cfg.reduction()).unwrap_or(Reduction::Sum);
     let post_function = PostFunction::try_from(cfg.post_function()).unwrap_or(PostFunction::None);
     let second = SecondSource::try_from(cfg.second_source()).unwrap_or(SecondSource::Absent);
-    registers.defined(
+    task.defined(
         (second == SecondSource::Absent) != is_binary,
         register,
-        planar::PeCfg::SECOND_SOURCE,
+        PeCfg::SECOND_SOURCE,
         "selector and class disagree on whether there is a source 2",
     )?;
     let is_known = match class {
         TaskClass::PlanarNormalise => operation == Operation::Add,
         _ => is_binary || matches!(operation, Operation::Add | Operation::SumSquared),
     };
-    registers.defined(
-        is_known,
-        register,
-        planar::PeCfg::OPERATION,
-        "class is not known with this operation",
-    )?;
-    let constants = registers.get(&planar::EPSILON_PRE_SCALE);
+    task.defined(is_known, register, PeCfg::OPERATION, "class is not known with this operation")?;
+    let constants = task.get(&planar::EPSILON_PRE_SCALE);
     if !reduces {
-        registers.defined(
-            reduction == Reduction::Sum,
-            register,
-            planar::PeCfg::REDUCTION,
-            "class reduces nothing",
-        )?;
-        registers.defined(
+        task.defined(reduction == Reduction::Sum, register, PeCfg::REDUCTION, "class reduces nothing")?;
+        task.defined(
             post_function == PostFunction::None,
             register,
-            planar::PeCfg::POST_FUNCTION,
+            PeCfg::POST_FUNCTION,
             "class reduces nothing",
         )?;
-        registers.defined(
+        task.defined(
             constants.epsilon() == 0,
             &planar::EPSILON_PRE_SCALE,
-            planar::EpsilonPreScale::EPSILON,
+            EpsilonPreScale::EPSILON,
             "class reduces nothing",
         )?;
     }
-    let l2_cfg = registers.get(&l2::L2_CFG);
+    let l2_cfg = task.get(&l2::L2_CFG);
     // An elementwise task pads nothing, so either mode is taken (delta 14). Whether a sum of elementwise maxima counts as
     // a maximum task is not known: there either is taken too (Chosen).
     let is_known = match l2_cfg.padding_mode() {
@@ -212,25 +193,20 @@ fn operation(registers: Registers<'_>, class: TaskClass, is_binary: bool, reduce
         }
         _ => false,
     };
-    registers.defined(
+    task.defined(
         is_known,
         &l2::L2_CFG,
         l2::L2Cfg::PADDING_MODE,
         "it is 1 on maximum tasks and 0 on other reductions",
     )?;
-    let scales = registers.get(&planar::BIAS_SCALE);
+    let scales = task.get(&planar::BIAS_SCALE);
     let Some(class) = Class::of(class) else {
-        return Err(registers.verdict(
-            &common::CFG,
-            common::Cfg::CLASS,
-            Category::Undefined,
-            "class is not planar",
-        ));
+        return Err(task.verdict(&common::CFG, Cfg::CLASS, Category::Undefined, "class is not planar"));
     };
-    registers.defined(
+    task.defined(
         !cfg.magnitude() || !reduces,
         register,
-        planar::PeCfg::MAGNITUDE,
+        PeCfg::MAGNITUDE,
         "whether a reduction takes it before or behind the sum is not known",
     )?;
     Ok(Planar {
@@ -244,7 +220,7 @@ fn operation(registers: Registers<'_>, class: TaskClass, is_binary: bool, reduce
         pre_scale: constants.pre_scale(),
         bias: scales.bias(),
         scale: scales.scale(),
-        final_scale: registers.get(&planar::FINAL_SCALE).scale(),
+        final_scale: task.get(&planar::FINAL_SCALE).scale(),
         reduction,
         epsilon: constants.epsilon(),
         post: post_function,
@@ -254,7 +230,7 @@ fn operation(registers: Registers<'_>, class: TaskClass, is_binary: bool, reduce
 
 /// Repetitions behind the first have to lie on chip too.
 pub(super) fn check_repeats_on_chip(
-    registers: Registers<'_>,
+    task: Registers<'_>,
     repeats: u32,
     [source1, source2]: [Option<Source>; 2],
     sink: Sink,
@@ -273,7 +249,7 @@ pub(super) fn check_repeats_on_chip(
     if let Some(place) = sink.chip {
         places.push((place, sink.shape, &l2::RESULT_GROUP_STRIDE));
     }
-    places.into_iter().try_for_each(|(place, shape, register)| {
-        super::chip_fits(registers, place.batch(last), shape, register)
-    })
+    places
+        .into_iter()
+        .try_for_each(|(place, shape, register)| super::chip_fits(task, place.batch(last), shape, register))
 }

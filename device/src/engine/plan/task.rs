@@ -1,6 +1,8 @@
 //! The conditions for every task, of any class (docs/execution.md, *Every task*).
 
-use ane_uapi::hw::td::common::{self, ElementFormat, TaskClass};
+use ane_uapi::hw::td::common::{
+    self, Cfg, Channels, ConvCfg, ElementFormat, GroupConvCfg, TaskClass, TileCfg,
+};
 use ane_uapi::hw::td::header::Header;
 use ane_uapi::hw::td::l2::{self, SourceType};
 use ane_uapi::hw::td::tile_source;
@@ -38,35 +40,30 @@ pub(super) fn check_header(header: &Header) -> Result<()> {
 }
 
 /// The words that all classes share.
-pub(super) fn check(registers: Registers<'_>, has_source2: bool) -> Result<()> {
-    check_hangs(registers)?;
-    let conv = registers.get(&common::CONV_CFG);
-    registers.defined(
+pub(super) fn check(task: Registers<'_>, has_source2: bool) -> Result<()> {
+    check_hangs(task)?;
+    let conv = task.get(&common::CONV_CFG);
+    task.defined(
         conv.oy() == 1,
         &common::CONV_CFG,
-        common::ConvCfg::OY,
+        ConvCfg::OY,
         "only a vertical output step of 1 is known",
     )?;
-    let cfg = registers.get(&l2::SOURCE_CFG);
+    let cfg = task.get(&l2::SOURCE_CFG);
     let loads1 = [SourceType::LoadAndKeep as u8, SourceType::Stream as u8].contains(&cfg.source_type());
     if loads1 || (has_source2 && cfg.src2_in_memory()) {
-        check_ports(registers)?;
+        check_ports(task)?;
     }
-    let conv3d = registers.get(&common::CONV_3D_CFG).into_bits();
-    registers.defined(
-        CONV3D.contains(&conv3d),
-        &common::CONV_3D_CFG,
-        Bits::ALL,
-        "only 0x2041 and 0 are known",
-    )
+    let conv3d = task.get(&common::CONV_3D_CFG).into_bits();
+    task.defined(CONV3D.contains(&conv3d), &common::CONV_3D_CFG, Bits::ALL, "only 0x2041 and 0 are known")
 }
 
 /// Words beside the source ports. The values that were seen have no effect; of other values it is not known.
-fn check_ports(registers: Registers<'_>) -> Result<()> {
+fn check_ports(task: Registers<'_>) -> Result<()> {
     for instance in 0..tile_source::PIXEL_OFFSET.info.count {
-        let offset = registers.0.get_at(&tile_source::PIXEL_OFFSET, instance);
+        let offset = task.0.get_at(&tile_source::PIXEL_OFFSET, instance);
         if !PIXEL_OFFSETS.contains(&offset.value()) {
-            return Err(registers.verdict_at(
+            return Err(task.verdict_at(
                 &tile_source::PIXEL_OFFSET,
                 instance,
                 Bits::ALL,
@@ -75,9 +72,9 @@ fn check_ports(registers: Registers<'_>) -> Result<()> {
             ));
         }
     }
-    let word = registers.get(&tile_source::INERT_13840).into_bits();
+    let word = task.get(&tile_source::INERT_13840).into_bits();
     let register = &tile_source::INERT_13840;
-    registers.defined(WORD_13840.contains(&word), register, Bits::ALL, "only 0x100 and 0 are known")
+    task.defined(WORD_13840.contains(&word), register, Bits::ALL, "only 0x100 and 0 are known")
 }
 
 /// The element of a format; the decoder has refused unknown formats.
@@ -92,8 +89,8 @@ pub(super) const fn element(format: u8) -> Element {
 }
 
 /// The inferences that a task with byte elements depends on: no known program has this kind, or has bytes there.
-pub(super) fn bytes(registers: Registers<'_>, has_source2: bool) -> Inferred {
-    let formats = registers.get(&common::CH_CFG);
+pub(super) fn bytes(task: Registers<'_>, has_source2: bool) -> Inferred {
+    let formats = task.get(&common::CH_CFG);
     let (source1, result) = (element(formats.in_fmt()), element(formats.out_fmt()));
     // A task without source 2 looks at no format of it.
     let source2 = if has_source2 { element(formats.second_fmt()) } else { Element::Half };
@@ -117,65 +114,45 @@ impl Repeats {
 }
 
 /// How often a task of such extents is done.
-pub(super) fn repeats(registers: Registers<'_>, each: Shape) -> Result<(Repeats, Inferred)> {
+pub(super) fn repeats(task: Registers<'_>, each: Shape) -> Result<(Repeats, Inferred)> {
     let register = &common::GROUP_CONV_CFG;
-    let cfg = registers.get(register);
-    registers.defined(
-        !cfg.elem_mult_mode(),
-        register,
-        common::GroupConvCfg::ELEM_MULT_MODE,
-        "its effect is not known",
-    )?;
+    let cfg = task.get(register);
+    task.defined(!cfg.elem_mult_mode(), register, GroupConvCfg::ELEM_MULT_MODE, "its effect is not known")?;
     let groups = u32::from(cfg.num_groups());
-    registers.defined(groups != 0, register, common::GroupConvCfg::NUM_GROUPS, "there are no groups")?;
-    let depths = registers.get(&common::IN_DEPTH).depth();
-    let is_same = registers.get(&common::OUT_DEPTH).depth() == depths;
-    registers.defined(is_same, &common::OUT_DEPTH, Bits::ALL, "output is not as deep as the input")?;
+    task.defined(groups != 0, register, GroupConvCfg::NUM_GROUPS, "there are no groups")?;
+    let depths = task.get(&common::IN_DEPTH).depth();
+    let is_same = task.get(&common::OUT_DEPTH).depth() == depths;
+    task.defined(is_same, &common::OUT_DEPTH, Bits::ALL, "output is not as deep as the input")?;
     let all = each.elements().saturating_mul(groups.into());
     let why = "groups have more than 2^27 elements in all";
-    registers.supported(
-        all <= super::REPEATED_ELEMENTS_MAX,
-        register,
-        common::GroupConvCfg::NUM_GROUPS,
-        why,
-    )?;
+    task.supported(all <= super::REPEATED_ELEMENTS_MAX, register, GroupConvCfg::NUM_GROUPS, why)?;
     let why = "depths have more than 2^27 elements in all";
     let all = all.saturating_mul(depths.into());
-    registers.supported(all <= super::REPEATED_ELEMENTS_MAX, &common::IN_DEPTH, Bits::ALL, why)?;
+    task.supported(all <= super::REPEATED_ELEMENTS_MAX, &common::IN_DEPTH, Bits::ALL, why)?;
     let inferred = if depths > 1 { Inferred::DEPTH } else { Inferred::NONE };
     Ok((Repeats { groups, depths }, inferred))
 }
 
 /// Words that hang the engine when they are zero (td 10; measured).
-fn check_hangs(registers: Registers<'_>) -> Result<()> {
+fn check_hangs(task: Registers<'_>) -> Result<()> {
     let zero = "engine hangs on zero";
     for depth in [&common::IN_DEPTH, &common::OUT_DEPTH] {
-        registers.runs(registers.get(depth).depth() != 0, depth, Bits::ALL, zero)?;
+        task.runs(task.get(depth).depth() != 0, depth, Bits::ALL, zero)?;
     }
-    registers.runs(registers.get(&common::CONV_CFG).into_bits() != 0, &common::CONV_CFG, Bits::ALL, zero)?;
-    registers.runs(
-        registers.get(&common::GROUP_CONV_CFG).into_bits() != 0,
-        &common::GROUP_CONV_CFG,
-        Bits::ALL,
-        zero,
-    )?;
-    let tile = registers.get(&common::TILE_CFG);
-    registers.runs(tile.tile_height() != 0, &common::TILE_CFG, common::TileCfg::TILE_HEIGHT, zero)
+    task.runs(task.get(&common::CONV_CFG).into_bits() != 0, &common::CONV_CFG, Bits::ALL, zero)?;
+    task.runs(task.get(&common::GROUP_CONV_CFG).into_bits() != 0, &common::GROUP_CONV_CFG, Bits::ALL, zero)?;
+    let tile = task.get(&common::TILE_CFG);
+    task.runs(tile.tile_height() != 0, &common::TILE_CFG, TileCfg::TILE_HEIGHT, zero)
 }
 
 /// Extents of the input, bounded.
-pub(super) fn input(registers: Registers<'_>) -> Result<Shape> {
-    let dim = registers.get(&common::IN_DIM);
-    let channels = registers.get(&common::C_IN).channels();
-    registers.defined(
-        channels != 0,
-        &common::C_IN,
-        common::Channels::CHANNELS,
-        "there are no input channels",
-    )?;
+pub(super) fn input(task: Registers<'_>) -> Result<Shape> {
+    let dim = task.get(&common::IN_DIM);
+    let channels = task.get(&common::C_IN).channels();
+    task.defined(channels != 0, &common::C_IN, Channels::CHANNELS, "there are no input channels")?;
     let shape = Shape { channels, height: dim.height().into(), width: dim.width().into() };
-    registers.defined(!shape.is_empty(), &common::IN_DIM, Bits::ALL, "input has no elements")?;
-    registers.supported(
+    task.defined(!shape.is_empty(), &common::IN_DIM, Bits::ALL, "input has no elements")?;
+    task.supported(
         shape.elements() <= ELEMENTS_MAX,
         &common::IN_DIM,
         Bits::ALL,
@@ -185,18 +162,13 @@ pub(super) fn input(registers: Registers<'_>) -> Result<Shape> {
 }
 
 /// Extents of the output, bounded.
-pub(super) fn output(registers: Registers<'_>) -> Result<Shape> {
-    let dim = registers.get(&common::OUT_DIM);
-    let channels = registers.get(&common::C_OUT).channels();
-    registers.defined(
-        channels != 0,
-        &common::C_OUT,
-        common::Channels::CHANNELS,
-        "there are no output channels",
-    )?;
+pub(super) fn output(task: Registers<'_>) -> Result<Shape> {
+    let dim = task.get(&common::OUT_DIM);
+    let channels = task.get(&common::C_OUT).channels();
+    task.defined(channels != 0, &common::C_OUT, Channels::CHANNELS, "there are no output channels")?;
     let shape = Shape { channels, height: dim.height().into(), width: dim.width().into() };
-    registers.defined(!shape.is_empty(), &common::OUT_DIM, Bits::ALL, "output has no elements")?;
-    registers.supported(
+    task.defined(!shape.is_empty(), &common::OUT_DIM, Bits::ALL, "output has no elements")?;
+    task.supported(
         shape.elements() <= ELEMENTS_MAX,
         &common::OUT_DIM,
         Bits::ALL,
@@ -205,13 +177,8 @@ pub(super) fn output(registers: Registers<'_>) -> Result<Shape> {
     Ok(shape)
 }
 
-pub(super) fn class(registers: Registers<'_>) -> Result<TaskClass> {
-    TaskClass::try_from(registers.get(&common::CFG).class()).map_err(|_| {
-        registers.verdict(
-            &common::CFG,
-            common::Cfg::CLASS,
-            Category::Undefined,
-            "no program has a task of this class",
-        )
+pub(super) fn class(task: Registers<'_>) -> Result<TaskClass> {
+    TaskClass::try_from(task.get(&common::CFG).class()).map_err(|_| {
+        task.verdict(&common::CFG, Cfg::CLASS, Category::Undefined, "no program has a task of this class")
     })
 }
