@@ -7,10 +7,10 @@
 //! the wrong one; rows that lie in one stretch together are asked for once.
 
 use ane_uapi::hw::dart::error::HwError;
-use ane_uapi::hw::fault::IoDartErrorInfo;
 use ane_uapi::hw::pe_mmu::MAX_REGIONS;
 use ane_uapi::hw::space::{Iova, IovaRange};
 
+use super::fault::Result;
 use super::rows::Rows;
 use super::stream::Access;
 use super::translate::{Denied, Translator, pages};
@@ -25,16 +25,11 @@ struct Budget(usize);
 impl Translator<'_> {
     /// Translates `range` into pieces, by way of PE_MMU.
     #[inline(never)]
-    pub(super) fn plan_behind(&mut self, range: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
+    pub(super) fn plan_behind(&mut self, range: IovaRange, access: Access) -> Result<()> {
         self.stretches(range, access, &mut Budget(MAX_REGIONS))
     }
 
-    fn stretches(
-        &mut self,
-        range: IovaRange,
-        access: Access,
-        budget: &mut Budget,
-    ) -> Result<(), IoDartErrorInfo> {
+    fn stretches(&mut self, range: IovaRange, access: Access, budget: &mut Budget) -> Result<()> {
         let mut at = u64::from(range.base().0);
         let end = u64::from(range.end().0);
         while at < end {
@@ -51,7 +46,7 @@ impl Translator<'_> {
     }
 
     /// Translates rows into pieces, by way of PE_MMU.
-    pub(super) fn plan_rows_behind(&mut self, rows: Rows, access: Access) -> Result<(), IoDartErrorInfo> {
+    pub(super) fn plan_rows_behind(&mut self, rows: Rows, access: Access) -> Result<()> {
         let mut budget = Budget(MAX_REGIONS);
         let mut row = 0;
         while row < rows.count() {
@@ -90,7 +85,7 @@ impl Translator<'_> {
         u32::try_from(more).unwrap_or(u32::MAX).min(left).saturating_add(1)
     }
 
-    fn spend(&mut self, budget: &mut Budget, span: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
+    fn spend(&mut self, budget: &mut Budget, span: IovaRange, access: Access) -> Result<()> {
         match budget.0.checked_sub(1) {
             Some(left) => {
                 budget.0 = left;

@@ -24,6 +24,7 @@ use ane_uapi::hw::space::{BadRange, IovaRange, PhysAddr};
 use vm_memory::bitmap::Bitmap;
 use vm_memory::{GuestAddress, GuestMemory, GuestMemoryBackend, GuestMemoryRegion};
 
+use super::fault::Result;
 use super::memory::{Home, MemoryMap, Place};
 use super::moving::{self, Alone, Helpers};
 use super::rows::Rows;
@@ -182,7 +183,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
     ///
     /// The translations are kept in the translation buffer as for any transfer.
     #[inline]
-    pub fn check(&mut self, range: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
+    pub fn check(&mut self, range: IovaRange, access: Access) -> Result<()> {
         let translator = &mut self.translator;
         if translator.kept(range, access).is_some() || translator.filled(range, access).is_some() {
             return Ok(());
@@ -192,24 +193,19 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
     }
 
     /// Does all of a transfer of rows but the move.
-    pub fn check_rows(&mut self, rows: Rows, access: Access) -> Result<(), IoDartErrorInfo> {
+    pub fn check_rows(&mut self, rows: Rows, access: Access) -> Result<()> {
         self.translator.begin_check(rows.span(), access)?;
         self.translator.plan_rows(rows, access)
     }
 
     /// Reads `range` into `into`; the shorter of the two says how much.
     #[inline]
-    pub fn read(&mut self, range: IovaRange, into: &mut [u8]) -> Result<(), IoDartErrorInfo> {
+    pub fn read(&mut self, range: IovaRange, into: &mut [u8]) -> Result<()> {
         self.read_range(range, into, &mut Alone)
     }
 
     #[inline]
-    fn read_range(
-        &mut self,
-        range: IovaRange,
-        into: &mut [u8],
-        helpers: &mut impl Helpers,
-    ) -> Result<(), IoDartErrorInfo> {
+    fn read_range(&mut self, range: IovaRange, into: &mut [u8], helpers: &mut impl Helpers) -> Result<()> {
         match self.translator.kept(range, Access::Read) {
             Some(place) => self.translator.view.copy_out(place, shorter_mut(into, range.len())),
             None => self.read_pages(range, into, helpers)?,
@@ -219,12 +215,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
     }
 
     #[inline(never)]
-    fn read_pages(
-        &mut self,
-        range: IovaRange,
-        into: &mut [u8],
-        helpers: &mut impl Helpers,
-    ) -> Result<(), IoDartErrorInfo> {
+    fn read_pages(&mut self, range: IovaRange, into: &mut [u8], helpers: &mut impl Helpers) -> Result<()> {
         if let Some(place) = self.translator.filled(range, Access::Read) {
             self.translator.view.copy_out(place, shorter_mut(into, range.len()));
             return Ok(());
@@ -237,17 +228,12 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
 
     /// Writes `from` to `range`; the shorter of the two says how much.
     #[inline]
-    pub fn write(&mut self, range: IovaRange, from: &[u8]) -> Result<(), IoDartErrorInfo> {
+    pub fn write(&mut self, range: IovaRange, from: &[u8]) -> Result<()> {
         self.write_range(range, from, &mut Alone)
     }
 
     #[inline]
-    fn write_range(
-        &mut self,
-        range: IovaRange,
-        from: &[u8],
-        helpers: &mut impl Helpers,
-    ) -> Result<(), IoDartErrorInfo> {
+    fn write_range(&mut self, range: IovaRange, from: &[u8], helpers: &mut impl Helpers) -> Result<()> {
         match self.translator.kept(range, Access::Write) {
             Some(place) => self.put(place, shorter(from, range.len())),
             None => self.write_pages(range, from, helpers)?,
@@ -257,12 +243,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
     }
 
     #[inline(never)]
-    fn write_pages(
-        &mut self,
-        range: IovaRange,
-        from: &[u8],
-        helpers: &mut impl Helpers,
-    ) -> Result<(), IoDartErrorInfo> {
+    fn write_pages(&mut self, range: IovaRange, from: &[u8], helpers: &mut impl Helpers) -> Result<()> {
         if let Some(place) = self.translator.filled(range, Access::Write) {
             self.put(place, shorter(from, range.len()));
             return Ok(());
@@ -274,12 +255,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
     }
 
     /// Reads rows into `into`, one behind the other; the shorter of the two says how much.
-    pub fn read_rows(
-        &mut self,
-        rows: Rows,
-        into: &mut [u8],
-        helpers: &mut impl Helpers,
-    ) -> Result<(), IoDartErrorInfo> {
+    pub fn read_rows(&mut self, rows: Rows, into: &mut [u8], helpers: &mut impl Helpers) -> Result<()> {
         if rows.count() == 1 {
             return self.read_range(rows.span(), into, helpers);
         }
@@ -291,12 +267,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
     }
 
     /// Writes `from` to rows, one behind the other; the shorter of the two says how much.
-    pub fn write_rows(
-        &mut self,
-        rows: Rows,
-        from: &[u8],
-        helpers: &mut impl Helpers,
-    ) -> Result<(), IoDartErrorInfo> {
+    pub fn write_rows(&mut self, rows: Rows, from: &[u8], helpers: &mut impl Helpers) -> Result<()> {
         if rows.count() == 1 {
             return self.write_range(rows.span(), from, helpers);
         }
@@ -313,7 +284,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
         &mut self,
         parts: impl Iterator<Item = (Rows, &'i mut [u8])>,
         helpers: &mut impl Helpers,
-    ) -> Result<(), IoDartErrorInfo> {
+    ) -> Result<()> {
         let into = self.plan_all(parts, Access::Read)?;
         let bytes = into.iter().map(|part| part.len()).sum();
         self.gather(bytes, into, helpers);
@@ -325,7 +296,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
         &mut self,
         parts: impl Iterator<Item = (Rows, &'i [u8])>,
         helpers: &mut impl Helpers,
-    ) -> Result<(), IoDartErrorInfo> {
+    ) -> Result<()> {
         let from = self.plan_all(parts, Access::Write)?;
         let bytes = from.iter().map(|part| part.len()).sum();
         self.scatter(bytes, from, helpers);
@@ -333,11 +304,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
     }
 
     /// Plans several groups of rows as one, and counts each as a transfer; what belongs to them.
-    fn plan_all<T>(
-        &mut self,
-        parts: impl Iterator<Item = (Rows, T)>,
-        access: Access,
-    ) -> Result<Vec<T>, IoDartErrorInfo> {
+    fn plan_all<T>(&mut self, parts: impl Iterator<Item = (Rows, T)>, access: Access) -> Result<Vec<T>> {
         self.translator.shared.pieces.start();
         let (mut all, mut bytes) = (Vec::with_capacity(parts.size_hint().0), 0_u64);
         for (rows, part) in parts {
@@ -355,12 +322,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
     /// # Errors
     ///
     /// The fault of the first byte that no engine address names, captured like any other.
-    pub fn range(
-        &mut self,
-        base: u64,
-        len: u64,
-        access: Access,
-    ) -> Result<Option<IovaRange>, IoDartErrorInfo> {
+    pub fn range(&mut self, base: u64, len: u64, access: Access) -> Result<Option<IovaRange>> {
         match IovaRange::new(base, len) {
             Ok(range) => Ok(Some(range)),
             Err(BadRange::Empty { .. }) => Ok(None),

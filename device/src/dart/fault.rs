@@ -10,6 +10,8 @@ use ane_uapi::hw::dart::regs::{BufferStatus, ErrorStatus};
 use ane_uapi::hw::fault::IoDartErrorInfo;
 use ane_uapi::named;
 
+pub(super) type Result<T, E = IoDartErrorInfo> = std::result::Result<T, E>;
+
 named! {
     /// The effect of a fault besides its capture.
     #[derive(Default)]

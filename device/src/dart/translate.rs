@@ -13,7 +13,7 @@ use ane_uapi::hw::space::{Iova, IovaRange, PhysAddr};
 
 use super::check::Transfer;
 use super::dma::View;
-use super::fault::FaultPolicy;
+use super::fault::{FaultPolicy, Result};
 use super::memory::Place;
 use super::rows::Rows;
 use super::stall::Stalled;
@@ -137,7 +137,7 @@ impl<'a> Translator<'a> {
 
     /// The first step of a transfer that a kept translation alone does not decide.
     #[inline]
-    pub(super) fn begin(&mut self, span: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
+    pub(super) fn begin(&mut self, span: IovaRange, access: Access) -> Result<()> {
         if self.is_watched {
             self.watch(span, access)?;
             // Behind a PE_MMU it is looked at where it goes to.
@@ -150,13 +150,13 @@ impl<'a> Translator<'a> {
 
     /// The same where nothing will be moved: checking mode looks at the transfer that follows.
     #[inline]
-    pub(super) fn begin_check(&mut self, span: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
+    pub(super) fn begin_check(&mut self, span: IovaRange, access: Access) -> Result<()> {
         if self.is_watched { self.watch(span, access) } else { Ok(()) }
     }
 
     /// A device that is dead, a fault on demand.
     #[cold]
-    fn watch(&mut self, span: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
+    fn watch(&mut self, span: IovaRange, access: Access) -> Result<()> {
         if let Some(info) = self.shared.dead {
             return Err(info);
         }
@@ -176,13 +176,13 @@ impl<'a> Translator<'a> {
     }
 
     #[inline(never)]
-    pub(super) fn plan(&mut self, range: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
+    pub(super) fn plan(&mut self, range: IovaRange, access: Access) -> Result<()> {
         self.shared.pieces.start();
         self.plan_part(range, access)
     }
 
     /// Plans a part of a transfer that has no gaps.
-    fn plan_part(&mut self, range: IovaRange, access: Access) -> Result<(), IoDartErrorInfo> {
+    fn plan_part(&mut self, range: IovaRange, access: Access) -> Result<()> {
         self.shared.pieces.start_part(0);
         if self.shared.before.is_some() {
             return self.plan_behind(range, access);
@@ -193,13 +193,13 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    pub(super) fn plan_rows(&mut self, rows: Rows, access: Access) -> Result<(), IoDartErrorInfo> {
+    pub(super) fn plan_rows(&mut self, rows: Rows, access: Access) -> Result<()> {
         self.shared.pieces.start();
         self.plan_part_of_rows(rows, access)
     }
 
     /// Plans a part of a transfer.
-    pub(super) fn plan_part_of_rows(&mut self, rows: Rows, access: Access) -> Result<(), IoDartErrorInfo> {
+    pub(super) fn plan_part_of_rows(&mut self, rows: Rows, access: Access) -> Result<()> {
         if rows.are_packed() {
             return self.plan_part(rows.span(), access);
         }
@@ -211,7 +211,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Translates rows one page after the other.
-    pub(super) fn each_row(&mut self, rows: Rows, access: Access) -> Result<(), IoDartErrorInfo> {
+    pub(super) fn each_row(&mut self, rows: Rows, access: Access) -> Result<()> {
         let mut row = 0;
         while row < rows.count() {
             let left = rows.count().wrapping_sub(row);

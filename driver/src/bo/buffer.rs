@@ -5,7 +5,7 @@ use ane_uapi::ioctl::buffer::{BO_FIXED_ADDRESS, BO_PINNED};
 use ane_uapi::ioctl::handle::Handle;
 use ane_uapi::ioctl::param::MAPPINGS_MAX;
 
-use super::{BufferError, StoreId};
+use super::{BufferError, Result, StoreId};
 use crate::mem::{Pages, Run};
 
 /// A buffer of a context. Any file of the context may have made it.
@@ -114,18 +114,18 @@ impl Mapping {
 }
 
 impl Buffer {
-    pub(super) fn mapping(&self, number: u32) -> Result<&Mapping, BufferError> {
+    pub(super) fn mapping(&self, number: u32) -> Result<&Mapping> {
         let mapping = self.mappings.get(number as usize).and_then(Option::as_ref);
         mapping.ok_or(BufferError::NoMapping(number))
     }
 
-    pub(super) fn mapping_mut(&mut self, number: u32) -> Result<&mut Mapping, BufferError> {
+    pub(super) fn mapping_mut(&mut self, number: u32) -> Result<&mut Mapping> {
         let mapping = self.mappings.get_mut(number as usize).and_then(Option::as_mut);
         mapping.ok_or(BufferError::NoMapping(number))
     }
 
     /// Adds a mapping under the lowest free number.
-    pub(super) fn add(&mut self, mapping: Mapping) -> Result<u32, BufferError> {
+    pub(super) fn add(&mut self, mapping: Mapping) -> Result<u32> {
         let free = self.mappings.iter().position(Option::is_none).unwrap_or(self.mappings.len());
         let number = u32::try_from(free).unwrap_or(u32::MAX);
         if number >= MAPPINGS_MAX {

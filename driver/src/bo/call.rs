@@ -5,9 +5,9 @@ use ane_uapi::hw::space::{Iova, IovaRange};
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{ADDRESS_ANY, BO_FIXED_ADDRESS, BO_PINNED};
 
-use super::BufferError;
 use super::buffer::{BufferId, Mapping};
 use super::space::{Space, aligned_place, fixed_place};
+use super::{BufferError, Result};
 use crate::bus::Bus;
 use crate::dart::address_of;
 use crate::mem::Run;
@@ -52,7 +52,7 @@ pub struct MappingInfo {
 
 impl Space {
     /// Adds a mapping to a buffer. Its number, and where it lies.
-    pub fn map(&mut self, bus: &mut impl Bus, id: BufferId, map: &Map) -> Result<(u32, Iova), BufferError> {
+    pub fn map(&mut self, bus: &mut impl Bus, id: BufferId, map: &Map) -> Result<(u32, Iova)> {
         let buffer = self.buffers.get(id.0.raw())?;
         let usage = usage::named(map.usage, Origin::Client).map_err(BufferError::Usage)?;
         if map.flags & !(BO_FIXED_ADDRESS | BO_PINNED) != 0 {
@@ -76,7 +76,7 @@ impl Space {
     /// # Errors
     ///
     /// As `DRM_IOCTL_ANE_BO_UNMAP` has them. A mapping that a program keeps counts as in use.
-    pub fn unmap(&mut self, id: BufferId, number: u32, usage: u32) -> Result<(), BufferError> {
+    pub fn unmap(&mut self, id: BufferId, number: u32, usage: u32) -> Result<()> {
         let mapping = self.buffers.get(id.0.raw())?.mapping(number)?;
         if number == 0 && mapping.place.is_none() {
             return Err(BufferError::NoMapping(number));
@@ -107,7 +107,7 @@ impl Space {
     /// # Errors
     ///
     /// As `DRM_IOCTL_ANE_BO_PREMAP` has them; [`BufferError::Mapped`] says where it lies already.
-    pub fn premap(&mut self, bus: &mut impl Bus, id: BufferId, premap: &Premap) -> Result<Iova, BufferError> {
+    pub fn premap(&mut self, bus: &mut impl Bus, id: BufferId, premap: &Premap) -> Result<Iova> {
         let &Premap { usage, address, size } = premap;
         let buffer = self.buffers.get(id.0.raw())?;
         let own = buffer.mapping(0)?;
@@ -136,7 +136,7 @@ impl Space {
 }
 
 /// The pages of a buffer that a mapping is to have.
-fn part(pages: u32, offset: u64, size: u64) -> Result<Run, BufferError> {
+fn part(pages: u32, offset: u64, size: u64) -> Result<Run> {
     let limit = u64::from(pages) << PAGE_SHIFT;
     let bad = BufferError::Range { offset, size, limit };
     let Some(left) = limit.checked_sub(offset).filter(|_| offset.is_multiple_of(u64::from(PAGE_SIZE))) else {

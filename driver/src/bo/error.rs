@@ -54,6 +54,8 @@ pub enum BufferError {
     Bus(#[from] BusError),
 }
 
+pub type Result<T, E = BufferError> = std::result::Result<T, E>;
+
 impl BufferError {
     pub const fn errno(&self) -> Errno {
         match self {

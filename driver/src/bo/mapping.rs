@@ -9,7 +9,7 @@ use ane_uapi::hw::usage::Usage;
 
 use super::buffer::{BufferId, Mapping};
 use super::space::{Space, buffer_of, key};
-use super::{BufferError, MappingInfo};
+use super::{BufferError, MappingInfo, Result};
 use crate::bus::Bus;
 use crate::dart::{address_of, range};
 use crate::evict::{Candidate, score};
@@ -23,7 +23,7 @@ impl Space {
         id: BufferId,
         number: u32,
         at: Option<Run>,
-    ) -> Result<Run, BufferError> {
+    ) -> Result<Run> {
         let mapping = self.buffers.get(id.0.raw())?.mapping(number)?;
         if let Some(place) = mapping.place {
             return Ok(place);
@@ -39,7 +39,7 @@ impl Space {
     }
 
     /// Maps a mapping at addresses that were taken for it.
-    fn settle(&mut self, id: BufferId, number: u32, place: Run) -> Result<(), BufferError> {
+    fn settle(&mut self, id: BufferId, number: u32, place: Run) -> Result<()> {
         let buffer = self.buffers.get_mut(id.0.raw())?;
         let mapping = buffer.mapping(number)?;
         let usage = mapping.usage;
@@ -93,7 +93,7 @@ impl Space {
     }
 
     /// Addresses for so many pages, by eviction if need be.
-    fn room(&mut self, pages: u32) -> Result<Run, BufferError> {
+    fn room(&mut self, pages: u32) -> Result<Run> {
         let full = BufferError::NoRoom { pages };
         if let Ok(place) = self.mapper.take(pages) {
             return Ok(place);
@@ -174,7 +174,7 @@ impl Space {
     }
 
     /// Takes these addresses. Mappings that have some of them are evicted.
-    fn room_at(&mut self, wanted: Run) -> Result<Run, BufferError> {
+    fn room_at(&mut self, wanted: Run) -> Result<Run> {
         if self.mapper.take_at(wanted).is_ok() {
             return Ok(wanted);
         }
@@ -226,7 +226,7 @@ impl Space {
         self.overlapping(page).next()
     }
 
-    pub fn mapping(&self, id: BufferId, number: u32) -> Result<MappingInfo, BufferError> {
+    pub fn mapping(&self, id: BufferId, number: u32) -> Result<MappingInfo> {
         let mapping = self.buffers.get(id.0.raw())?.mapping(number)?;
         Ok(MappingInfo {
             usage: mapping.usage,

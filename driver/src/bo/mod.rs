@@ -30,7 +30,7 @@ mod work;
 
 pub use buffer::{BufferId, Holder};
 pub use call::{Map, MappingInfo, Premap};
-pub use error::BufferError;
+pub use error::{BufferError, Result};
 pub use space::{Counters, Create, Info, Space};
 pub use store::StoreId;
 pub use work::Use;

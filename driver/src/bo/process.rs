@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ane_uapi::hw::dart::aperture::PAGE_SHIFT;
 
-use super::BufferError;
 use super::buffer::{Buffer, BufferId};
 use super::space::Space;
 use super::store::StoreId;
+use super::{BufferError, Result};
 use crate::front::Extent;
 
 /// Bytes of the processor's smallest page: what a process maps begins at one.
@@ -23,7 +23,7 @@ impl Space {
     /// # Errors
     ///
     /// [`BufferError::Nowhere`] if no buffer that a client can name has those bytes.
-    pub fn extents(&mut self, store: StoreId, offset: u64, bytes: u64) -> Result<Vec<Extent>, BufferError> {
+    pub fn extents(&mut self, store: StoreId, offset: u64, bytes: u64) -> Result<Vec<Extent>> {
         let nowhere = BufferError::Nowhere { offset, bytes };
         let (id, inside) = self.behind(store, offset, bytes).ok_or(nowhere)?;
         let file = Arc::clone(self.stores.get(store)?.arena().file());
@@ -43,7 +43,7 @@ impl Space {
     }
 
     /// A mapping that [`Space::extents`] gave is no more.
-    pub fn unmapped(&mut self, store: StoreId, offset: u64, bytes: u64) -> Result<(), BufferError> {
+    pub fn unmapped(&mut self, store: StoreId, offset: u64, bytes: u64) -> Result<()> {
         let nowhere = BufferError::Nowhere { offset, bytes };
         let Some(count) = self.processes.get_mut(&(store, offset, bytes)) else { return Err(nowhere) };
         *count = count.saturating_sub(1);
@@ -72,7 +72,7 @@ impl Space {
     /// # Errors
     ///
     /// [`BufferError::Range`] if the buffer does not have them; nothing is copied.
-    pub fn read(&self, id: BufferId, offset: u64, into: &mut [u8]) -> Result<(), BufferError> {
+    pub fn read(&self, id: BufferId, offset: u64, into: &mut [u8]) -> Result<()> {
         let buffer = self.checked(id, offset, into.len() as u64)?;
         let arena = self.stores.get(buffer.store)?.arena();
         let mut rest = into;
@@ -90,7 +90,7 @@ impl Space {
     /// # Errors
     ///
     /// [`BufferError::Range`] if the buffer does not have them; nothing is copied.
-    pub fn write(&self, id: BufferId, offset: u64, from: &[u8]) -> Result<(), BufferError> {
+    pub fn write(&self, id: BufferId, offset: u64, from: &[u8]) -> Result<()> {
         let buffer = self.checked(id, offset, from.len() as u64)?;
         let arena = self.stores.get(buffer.store)?.arena();
         let mut rest = from;
@@ -103,7 +103,7 @@ impl Space {
         Ok(())
     }
 
-    fn checked(&self, id: BufferId, offset: u64, bytes: u64) -> Result<&Buffer, BufferError> {
+    fn checked(&self, id: BufferId, offset: u64, bytes: u64) -> Result<&Buffer> {
         let buffer = self.buffers.get(id.0.raw())?;
         let limit = size(buffer);
         match offset.checked_add(bytes) {

@@ -11,9 +11,9 @@ use ane_uapi::ioctl::buffer::{
 use ane_uapi::ioctl::handle::Handle;
 use ane_uapi::wire::sideband::Declaration;
 
-use super::BufferError;
 use super::buffer::{Buffer, BufferId, Holder, Holders, Mapping};
 use super::store::{StoreId, Stores};
+use super::{BufferError, Result};
 use crate::bus::{Arena, Bus, DmaMemory};
 use crate::dart::{GIVEN_OUT, Mapper, place};
 use crate::evict::{Key, Queue};
@@ -146,7 +146,7 @@ impl Space {
     }
 
     /// Makes a buffer as a client asked for it, which has one handle.
-    pub fn create(&mut self, bus: &mut impl Bus, create: &Create) -> Result<BufferId, BufferError> {
+    pub fn create(&mut self, bus: &mut impl Bus, create: &Create) -> Result<BufferId> {
         let usage = usage::named(create.usage, Origin::Client).map_err(BufferError::Usage)?;
         self.make(bus, create, usage, Holder::Handle)
     }
@@ -157,7 +157,7 @@ impl Space {
         bus: &mut impl Bus,
         store: StoreId,
         (size, usage): (u64, Usage),
-    ) -> Result<BufferId, BufferError> {
+    ) -> Result<BufferId> {
         let create = Create { size, store, ..Create::default() };
         self.make(bus, &create, usage, Holder::Program)
     }
@@ -168,7 +168,7 @@ impl Space {
         create: &Create,
         usage: Usage,
         holder: Holder,
-    ) -> Result<BufferId, BufferError> {
+    ) -> Result<BufferId> {
         let &Create { size, flags, address, store, .. } = create;
         if flags & !(BO_SCATTERED | BO_FIXED_ADDRESS | BO_PINNED | BO_PREMAPPED) != 0 {
             return Err(BufferError::Flags(flags));
@@ -324,7 +324,7 @@ impl Space {
 }
 
 /// The pages of a buffer of so many bytes.
-fn pages_of(size: u64) -> Result<Run, BufferError> {
+fn pages_of(size: u64) -> Result<Run> {
     let limit = u64::from(PAGES_MAX) << PAGE_SHIFT;
     let bad = BufferError::Size { size, limit };
     let pages = size.div_ceil(u64::from(PAGE_SIZE));
@@ -335,7 +335,7 @@ fn pages_of(size: u64) -> Result<Run, BufferError> {
 }
 
 /// Where a mapping has to lie, if a flag says that the address means something.
-pub(super) fn fixed_place(flags: u32, address: u64, pages: u32) -> Result<Option<Run>, BufferError> {
+pub(super) fn fixed_place(flags: u32, address: u64, pages: u32) -> Result<Option<Run>> {
     if flags & BO_FIXED_ADDRESS == 0 {
         return if address == 0 { Ok(None) } else { Err(BufferError::Address(address)) };
     }
@@ -343,7 +343,7 @@ pub(super) fn fixed_place(flags: u32, address: u64, pages: u32) -> Result<Option
 }
 
 /// The pages at an address that a client chose.
-pub(super) fn aligned_place(address: u64, pages: u32) -> Result<Run, BufferError> {
+pub(super) fn aligned_place(address: u64, pages: u32) -> Result<Run> {
     if !address.is_multiple_of(u64::from(PAGE_SIZE)) {
         return Err(BufferError::Address(address));
     }

@@ -6,9 +6,9 @@
 
 use ane_uapi::hw::dart::aperture::PAGE_SHIFT;
 
-use super::BufferError;
 use super::buffer::BufferId;
 use super::space::Space;
+use super::{BufferError, Result};
 use crate::bus::{Arena, Bus};
 use crate::handle::Missing;
 use crate::mem::{Frames, FreeRuns, Run};
@@ -68,11 +68,11 @@ impl Stores {
         }
     }
 
-    pub(super) fn get(&self, id: StoreId) -> Result<&Store, BufferError> {
+    pub(super) fn get(&self, id: StoreId) -> Result<&Store> {
         self.0.get(usize::from(id.0)).and_then(Option::as_ref).ok_or(BufferError::Missing(Missing::Gone))
     }
 
-    pub(super) fn get_mut(&mut self, id: StoreId) -> Result<&mut Store, BufferError> {
+    pub(super) fn get_mut(&mut self, id: StoreId) -> Result<&mut Store> {
         self.0.get_mut(usize::from(id.0)).and_then(Option::as_mut).ok_or(BufferError::Missing(Missing::Gone))
     }
 

@@ -52,7 +52,7 @@ impl Rig {
         self.both().0
     }
 
-    fn create(&mut self, create: Create) -> Result<BufferId, BufferError> {
+    fn create(&mut self, create: Create) -> Result<BufferId> {
         let (space, bus) = self.both();
         space.create(bus, &create)
     }
@@ -62,7 +62,7 @@ impl Rig {
         self.create(Create { size: pages << 14, usage: 1, ..Create::default() }).unwrap()
     }
 
-    fn begin(&mut self, buffers: &[BufferId]) -> Result<Vec<IovaRange>, BufferError> {
+    fn begin(&mut self, buffers: &[BufferId]) -> Result<Vec<IovaRange>> {
         let mut places = Vec::new();
         let (space, bus) = self.both();
         space.begin(bus, &uses(buffers), &mut places).map(|()| places)
@@ -101,7 +101,7 @@ fn uses(buffers: &[BufferId]) -> Vec<Use> {
     buffers.iter().map(|&buffer| Use { buffer, mapping: 0 }).collect()
 }
 
-fn errno<T>(outcome: Result<T, BufferError>) -> Option<Errno> {
+fn errno<T>(outcome: Result<T>) -> Option<Errno> {
     outcome.err().map(|why| why.errno())
 }
 

@@ -6,10 +6,10 @@
 
 use ane_uapi::hw::space::IovaRange;
 
-use super::BufferError;
 use super::buffer::BufferId;
 use super::mapping::queue;
 use super::space::{Space, key};
+use super::{BufferError, Result};
 use crate::bus::Bus;
 use crate::dart::range;
 use crate::evict::Candidate;
@@ -29,12 +29,7 @@ impl Space {
     /// # Errors
     ///
     /// [`BufferError::NoRoom`] only if what is in use or pinned leaves none; none of them is in use then.
-    pub fn begin(
-        &mut self,
-        bus: &mut impl Bus,
-        uses: &[Use],
-        places: &mut Vec<IovaRange>,
-    ) -> Result<(), BufferError> {
+    pub fn begin(&mut self, bus: &mut impl Bus, uses: &[Use], places: &mut Vec<IovaRange>) -> Result<()> {
         self.now = self.now.saturating_add(1);
         // All are in use before the first is given a place, or it might take another's.
         for (index, &one) in uses.iter().enumerate() {
@@ -47,19 +42,14 @@ impl Space {
         self.settle_places(bus, uses, places).inspect_err(|_| self.finish(uses))
     }
 
-    fn start(&mut self, one: Use) -> Result<(), BufferError> {
+    fn start(&mut self, one: Use) -> Result<()> {
         let mapping = self.buffers.get_mut(one.buffer.0.raw())?.mapping_mut(one.mapping)?;
         mapping.users = mapping.users.saturating_add(1);
         mapping.last_use = self.now;
         Ok(())
     }
 
-    fn settle_places(
-        &mut self,
-        bus: &mut impl Bus,
-        uses: &[Use],
-        places: &mut Vec<IovaRange>,
-    ) -> Result<(), BufferError> {
+    fn settle_places(&mut self, bus: &mut impl Bus, uses: &[Use], places: &mut Vec<IovaRange>) -> Result<()> {
         for &Use { buffer, mapping } in uses {
             let place = self.settle_place(bus, buffer, mapping, None).map_err(as_room)?;
             places.extend(range(place));
