@@ -10,8 +10,8 @@
 //! A context that is given back takes everything along: its mappings, its tables' place in the windows, what the
 //! translation buffer holds of it, and its arena, of which the next client gets another.
 
-mod beside;
 mod line;
+mod shared;
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Any bytes as what reaches the mover by its two doors: it does what an interpreter of its commands does, and no access
+//! Any bytes as commands and instructions of the mover: it does what an interpreter of its commands does, and no access
 //! to its windows, at any width, panics or goes on without bound.
 //!
 //! The first byte says which of the two is looked for, and how the mover is made.

@@ -1,7 +1,7 @@
-//! A stranger: a process of a user that nothing here belongs to, at the door of a daemon.
+//! A stranger: a process of a user that nothing here belongs to, at the socket of a daemon.
 //!
 //! Daemons ask the kernel who connects, whatever the permissions of their socket are. To see that, somebody else has to
-//! connect, which takes root; the door is opened wide first, so that it is the daemon that refuses, and not the file.
+//! connect, which takes root; the permissions of the socket are opened first, so that the daemon refuses, and not the file.
 
 use std::fs::{Permissions, set_permissions};
 use std::os::fd::OwnedFd;
@@ -23,20 +23,20 @@ use crate::preload::python;
 /// Its user: `nobody`, who owns no file.
 pub const USER: u32 = 65534;
 
-/// Connects, says what it was told to, and prints everything that it hears until the other side hangs up.
+/// Connects, says what it was told to, and prints everything that it receives until the other side closes the connection.
 const SCRIPT: &str = "
 import socket, sys
-door = socket.socket(socket.AF_UNIX, getattr(socket, sys.argv[2]))
-door.settimeout(10)
-door.connect(sys.argv[1])
+peer = socket.socket(socket.AF_UNIX, getattr(socket, sys.argv[2]))
+peer.settimeout(10)
+peer.connect(sys.argv[1])
 try:
-    door.send(sys.argv[3].encode())
+    peer.send(sys.argv[3].encode())
 except (BrokenPipeError, ConnectionResetError):
     pass
 heard, was_reset = b'', False
 while True:
     try:
-        part = door.recv(4096)
+        part = peer.recv(4096)
     except ConnectionResetError:
         # Where the words lay unread, packets are told of that before what was answered.
         if was_reset:
@@ -56,7 +56,7 @@ sys.stdout.buffer.write(heard)
 /// # Panics
 ///
 /// If it cannot connect, or is not hung up on.
-pub fn hears(socket: &Path, kind: &str, words: &str) -> Option<String> {
+pub fn answer_to(socket: &Path, kind: &str, words: &str) -> Option<String> {
     if !geteuid().is_root() {
         data::not_run("only root can knock as somebody else");
         return None;

@@ -180,6 +180,6 @@ fn client_that_reads_no_answers_delays_no_guest() {
 #[test]
 fn stranger_is_told_so_and_gets_no_answer_whatever_the_permissions_of_the_socket() {
     let daemon = Daemon::start(&[]);
-    let Some(heard) = stranger::hears(&daemon.control(), "SOCK_STREAM", "counters\n") else { return };
+    let Some(heard) = stranger::answer_to(&daemon.control(), "SOCK_STREAM", "counters\n") else { return };
     assert_eq!(heard, format!("error user {} may not control this device\n", stranger::USER));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use ane_tests::differential::neural::UNTOLD_PADDING;
+use ane_tests::differential::neural::UNKNOWN_PADDING;
 use ane_tests::differential::random_case::program;
 use ane_tests::differential::{ProgramEnd, compare_all, programs};
 
@@ -14,7 +14,7 @@ const PROGRAMS: u64 = 20_000;
 /// Features that the device refuses in some combinations: a depth beside a reduction, or beside sparse
 /// coefficients. Programs with one of these may be refused, and are counted. Those whose padding no size shows
 /// have to be.
-const MAY_BE_REFUSED: &[&str] = &["depth", UNTOLD_PADDING];
+const MAY_BE_REFUSED: &[&str] = &["depth", UNKNOWN_PADDING];
 
 /// Even seeds; odd ones have a bit turned.
 fn seeds(turned: bool, numbers: Range<u64>) -> Vec<u64> {
@@ -49,7 +49,7 @@ fn random_program_leaves_the_same_bytes_on_both() {
             MAY_BE_REFUSED.contains(&feature) || done * 200 > seeds.len() as u64,
             "{feature}: {done} done"
         );
-        assert!(feature != UNTOLD_PADDING || done == 0, "{feature}: {done} done");
+        assert!(feature != UNKNOWN_PADDING || done == 0, "{feature}: {done} done");
     }
 }
 
@@ -69,7 +69,7 @@ fn random_program_runs_to_its_end_on_the_interpreter_whatever_it_does() {
     println!("{by_feature:#?}");
     assert!(by_feature.len() > 17, "{by_feature:?}");
     for (feature, [done, other]) in by_feature {
-        assert!(feature == UNTOLD_PADDING || done > 9 * other, "{feature}: {done} done, {other} not");
+        assert!(feature == UNKNOWN_PADDING || done > 9 * other, "{feature}: {done} done, {other} not");
     }
 }
 

@@ -249,7 +249,7 @@ fn device_without_memory_slots_has_room_for_seven_contexts_and_the_eighth_is_ref
             driven.load(context, &built.program(), 0)
         })
         .collect();
-    let beside = ArenaId::all_beside().next().unwrap();
+    let beside = ArenaId::all_extra().next().unwrap();
     assert!(
         matches!(driven.bus.arena(beside), Err(BusError::Lacks { .. })),
         "nor is there one for a file that shares"

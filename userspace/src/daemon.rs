@@ -51,6 +51,6 @@ pub fn ready(
     place: Place,
     settings: Settings<EmbeddedDriver>,
 ) -> Result<Server<EmbeddedDriver>, Error> {
-    driver.bus_mut().device_mut().compute_beside()?;
+    driver.bus_mut().device_mut().use_engine_thread()?;
     Ok(Server::new(driver, place, settings)?)
 }

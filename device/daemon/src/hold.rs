@@ -71,13 +71,13 @@ impl Hold {
             let left = limit.saturating_sub(start.elapsed());
             match self.wait(left) {
                 // A computation on the other thread ends with another turn.
-                Some(worker) if worker.is_away() && !left.is_zero() => drop(worker),
+                Some(worker) if worker.is_on_thread() && !left.is_zero() => drop(worker),
                 worker => break worker,
             }
             self.wanted.fetch_sub(1, Ordering::SeqCst);
             std::thread::sleep(NAP);
         };
-        if worker.as_ref().is_none_or(|worker| worker.is_away()) {
+        if worker.as_ref().is_none_or(|worker| worker.is_on_thread()) {
             log::warn!("engine still runs a task after {limit:?}; it is called off");
             self.call_off(true);
             worker = worker.or_else(|| self.wait(limit));

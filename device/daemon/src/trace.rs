@@ -57,8 +57,8 @@ impl Trace {
     }
 
     /// The latest records, as lines; `None` if they are not kept.
-    pub(crate) fn told(&self) -> Option<String> {
-        self.recent.as_ref().map(Recent::told)
+    pub(crate) fn text(&self) -> Option<String> {
+        self.recent.as_ref().map(Recent::lines)
     }
 
     pub(crate) fn take(&mut self, timeline: &mut Timeline) {
@@ -114,10 +114,10 @@ mod tests {
     #[test]
     fn timeline_is_on_while_somebody_wants_to_know() {
         let mut trace = Trace::new(None).unwrap();
-        assert!(!trace.timeline().is_on() && trace.told().is_none());
+        assert!(!trace.timeline().is_on() && trace.text().is_none());
         assert!(trace.keep(true) && !trace.keep(true), "said twice, it changes nothing");
         assert!(trace.timeline().is_on());
-        assert_eq!(trace.told().as_deref(), Some("lost 0\n"));
+        assert_eq!(trace.text().as_deref(), Some("lost 0\n"));
         assert!(trace.keep(false));
         assert!(!trace.timeline().is_on());
     }

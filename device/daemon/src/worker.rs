@@ -95,7 +95,7 @@ fn engine(
 ) -> Result<Ane<GuestMemoryMmap>, NoSuchInstance> {
     let mut ane = Ane::new(options, memory)?;
     if let Some(bell) = bell {
-        ane.engine_mut().compute_beside(Arc::clone(bell));
+        ane.engine_mut().use_engine_thread(Arc::clone(bell));
     }
     ane.set_timeline(trace.timeline());
     Ok(ane)
@@ -141,8 +141,8 @@ impl Worker {
     }
 
     /// True while a task that was begun goes on in another turn.
-    pub(crate) const fn is_away(&self) -> bool {
-        self.ane.is_away()
+    pub(crate) const fn is_on_thread(&self) -> bool {
+        self.ane.is_on_thread()
     }
 
     pub(crate) const fn memory(&self) -> &GuestMemoryMmap {

@@ -52,7 +52,7 @@ use crate::tm::running::Turn;
 use crate::trace::Timeline;
 
 use self::aside::Chip;
-use self::task::Away;
+use self::task::ThreadTask;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
@@ -75,7 +75,7 @@ pub struct Ane<M, E = Executor<M>> {
     registers: RegisterFile,
     engine: E,
     /// The task that the engine has begun and that goes on in another turn.
-    away: Option<Box<Away>>,
+    thread_task: Option<Box<ThreadTask>>,
     l2: Sram,
     kernel: KernelMemory,
     /// The state of the requests that gave way, at most one for each stream.
@@ -127,7 +127,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             descriptor: Descriptor::default(),
             registers: RegisterFile::default(),
             engine,
-            away: None,
+            thread_task: None,
             l2: Sram::tile_l2(),
             kernel: KernelMemory::default(),
             aside: Vec::new(),
@@ -230,8 +230,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     }
 
     /// True while a task that was begun goes on in another turn.
-    pub const fn is_away(&self) -> bool {
-        self.away.is_some()
+    pub const fn is_on_thread(&self) -> bool {
+        self.thread_task.is_some()
     }
 
     /// Puts other guest memory in the place of what there was.
@@ -264,7 +264,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     }
 
     /// Runs at most one task of one queue, and whatever the time has brought. A long task may take several calls
-    /// ([`Executor::compute_beside`]), and is the running one until the call that finds its end.
+    /// ([`Executor::use_engine_thread`]), and is the running one until the call that finds its end.
     pub fn work(&mut self, now: Ticks) -> Work {
         self.work_unless(now, &Never)
     }
@@ -301,7 +301,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             _ if self.dart.is_dead() => Work { pending: false, at: None },
             Turn::Idle => Work { pending: false, at: mover },
             // The thread that computes it rings the bell.
-            Turn::Task if self.away.is_some() && self.engine.is_elsewhere() => {
+            Turn::Task if self.thread_task.is_some() && self.engine.is_elsewhere() => {
                 Work { pending: false, at: mover }
             }
             Turn::Wait(at) => Work { pending: false, at: Some(mover.map_or(at, |due| due.min(at))) },

@@ -56,7 +56,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.registers = RegisterFile::default();
         self.engine.give_up();
         self.engine.reset();
-        self.away = None;
+        self.thread_task = None;
         self.aside.clear();
         self.dart.drop_stalled();
         self.mover.reset();

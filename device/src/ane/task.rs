@@ -30,7 +30,7 @@ use crate::tm::running::{Outcome, Running, Then};
 use crate::trace::{Event, Task, What};
 
 /// A task that goes on in another step: as it was begun.
-pub(super) struct Away {
+pub(super) struct ThreadTask {
     /// Its request's place in the order of pushes.
     age: u64,
     header: Header,
@@ -43,10 +43,10 @@ pub(super) struct Away {
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Gives up a task that was to go on and whose request has ended.
     pub(super) fn recall(&mut self) {
-        if let Some(away) = &self.away
-            && self.tm.running().is_none_or(|running| running.request.age != away.age)
+        if let Some(thread_task) = &self.thread_task
+            && self.tm.running().is_none_or(|running| running.request.age != thread_task.age)
         {
-            self.away = None;
+            self.thread_task = None;
             self.engine.give_up();
         }
         if self.tm.running().is_none_or(|running| !running.is_parked) {
@@ -62,7 +62,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Deviation: what the task wrote is in memory at once.
     pub(super) fn step(&mut self, now: Ticks, cancel: &dyn Cancel) {
         let Some(running) = self.tm.running().cloned() else { return };
-        if running.task == 0 && self.away.is_none() && self.armed.wedges() {
+        if running.task == 0 && self.thread_task.is_none() && self.armed.wedges() {
             if let Some(running) = self.tm.running_mut() {
                 running.is_wedged = true;
             }
@@ -73,11 +73,14 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             Some(outcome) => outcome,
             None => {
                 let status = self.status();
-                if running.task == 0 && self.away.is_none() {
+                if running.task == 0 && self.thread_task.is_none() {
                     let what = What::RequestBegin { tasks: running.request.info.tasks() };
                     self.timeline.mark(Event { task: traced, what });
                 }
-                let before = self.away.as_ref().map_or(self.dart.transfers(), |away| away.transfers);
+                let before = self
+                    .thread_task
+                    .as_ref()
+                    .map_or(self.dart.transfers(), |thread_task| thread_task.transfers);
                 let Poll::Ready(outcome) = self.run(&running, traced, cancel) else { return };
                 self.show_translations(traced);
                 self.take_faults(status, now);
@@ -163,8 +166,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Fetches, decodes and executes one task, or goes on with the one that was begun; returns what became of it, and
     /// address and words of the next descriptor.
     fn run(&mut self, running: &Running, traced: Task, cancel: &dyn Cancel) -> Poll<Outcome> {
-        if let Some(away) = self.away.take() {
-            return self.go_on(running, away, cancel);
+        if let Some(thread_task) = self.thread_task.take() {
+            return self.go_on(running, thread_task, cancel);
         }
         let bars = self.firmware.bars(running.request.queue, &running.request.bars);
         let transfers = self.dart.transfers();
@@ -184,7 +187,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         if self.goes_on(&ran) {
             let registers = self.registers.clone();
             let age = running.request.age;
-            self.away = Some(Box::new(Away { age, header, bars, registers, transfers }));
+            self.thread_task = Some(Box::new(ThreadTask { age, header, bars, registers, transfers }));
         }
         ran
     }
@@ -200,11 +203,16 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
 
     /// Goes on with the task that was begun.
     #[cold]
-    fn go_on(&mut self, running: &Running, away: Box<Away>, cancel: &dyn Cancel) -> Poll<Outcome> {
-        let Away { header, bars, registers, .. } = &*away;
+    fn go_on(
+        &mut self,
+        running: &Running,
+        thread_task: Box<ThreadTask>,
+        cancel: &dyn Cancel,
+    ) -> Poll<Outcome> {
+        let ThreadTask { header, bars, registers, .. } = &*thread_task;
         let ran = self.execute(running, header, bars, Some(registers), cancel);
         if self.goes_on(&ran) {
-            self.away = Some(away);
+            self.thread_task = Some(thread_task);
         }
         ran
     }

@@ -1,4 +1,4 @@
-//! Modelled time: the cycle of the bus on which the doors are.
+//! Modelled time: the cycle of the bus that carries commands and instructions.
 //!
 //! The caller gives the cycle as if no write had ever waited. The cycles that writes did wait are added to it for good: a
 //! bus that was held goes on that much later.

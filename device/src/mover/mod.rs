@@ -1,4 +1,4 @@
-//! The mover at work: copies and fills in units of sixteen bytes, behind two doors.
+//! The mover at work: copies and fills in units of sixteen bytes, started by a command or by XMOV.
 //!
 //! [`ane_uapi::hw::mover`] describes its words, registers and windows. Everything that a command or an
 //! instruction moves is moved at once when it starts; how long it would have taken is kept as *modelled time*, in
@@ -8,7 +8,7 @@
 //! * [`settings`]: what a mover is made with; `control` is what can be switched later.
 //! * [`memories`]: scratch, configuration space and instruction RAM, which the caller lends.
 //! * [`outcome`]: what can be wrong with a command, and what checking mode notes.
-//! * `clock`: modelled time; `processor`: the command queue; `threads`: the door of XMOV.
+//! * `clock`: modelled time; `processor`: the command queue; `threads`: the port of XMOV.
 //! * `transfer`: one transfer, with its refusals.
 //! * `metadata`: what the packers report; `registers`: the windows on all of it.
 //!

@@ -1,4 +1,4 @@
-//! The door of XMOV: three threads that issue it, and wait.
+//! The port of XMOV: three threads that issue it, and wait.
 //!
 //! There is no coprocessor, so a word written to a thread's port is the thread issuing it. The thread waits until the
 //! mover can start, and with it the bus that the word came over. STALLWAIT does not hold its thread at once: it is remembered,

@@ -31,7 +31,7 @@ impl Recent {
     }
 
     /// The ring as lines: the number of records that are gone, and each record that is kept.
-    pub fn told(&self) -> String {
+    pub fn lines(&self) -> String {
         let mut text = format!("lost {}\n", self.lost);
         for record in &self.records {
             // Writing to a string cannot fail.
@@ -56,8 +56,8 @@ mod tests {
         let mut recent = Recent::default();
         let all = Recent::CAPACITY as u64 + 3;
         recent.note((0..all).map(|time| Record { start: Stamp(time), end: Stamp(time), event }));
-        let told = recent.told();
-        let mut lines = told.lines();
+        let lines = recent.lines();
+        let mut lines = lines.lines();
         assert_eq!(lines.next(), Some("lost 3"));
         assert_eq!(lines.next(), Some("3 3 queue 4 nid 64 task 0 begin 1"));
         assert_eq!(lines.count(), Recent::CAPACITY - 1);

@@ -223,7 +223,7 @@ impl<M: GuestMemory, E: Engine<M>> Underway<'_, M, E> {
             Access::Write => self.ane.write(at, op.value.get(), self.now).map(|()| None),
         };
         outcome.or_else(|refusal| {
-            let value = told(refusal, self.ane.is_strict())?;
+            let value = answer_to_refusal(refusal, self.ane.is_strict())?;
             Ok((access == Access::Read).then_some(value))
         })
     }
@@ -271,7 +271,7 @@ fn entries<T: FromBytes + Immutable + KnownLayout>(bytes: &[u8]) -> Result<&[T],
 }
 
 /// The value of a refused read if its batch goes on; otherwise the status and detail with which the batch ends there.
-fn told(refusal: Refusal, is_strict: bool) -> Result<u32, (Status, u32)> {
+fn answer_to_refusal(refusal: Refusal, is_strict: bool) -> Result<u32, (Status, u32)> {
     match refusal.why {
         Why::Misaligned => Err((Status::Misaligned, refusal.at.0)),
         Why::OutsideContainer => Err((Status::OutsideContainer, refusal.at.0)),

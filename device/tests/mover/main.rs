@@ -1,9 +1,9 @@
 //! The mover: the worked vectors of its specification, and what stands behind them.
 
-mod doors;
 mod hostile;
 mod metadata;
 mod queue;
 mod rig;
 mod seed;
 mod transfers;
+mod xmov;

@@ -41,13 +41,13 @@ impl ArenaId {
         Self(context.number() as u16)
     }
 
-    /// All that lie beside.
-    pub fn all_beside() -> impl Iterator<Item = Self> {
+    /// The extra arenas, which files get that share a context without having asked.
+    pub fn all_extra() -> impl Iterator<Item = Self> {
         (CONTEXTS..ARENAS).map(Self)
     }
 
-    /// True if it is no context's own.
-    pub const fn is_beside(self) -> bool {
+    /// True if it is an extra one, not a context's own.
+    pub const fn is_extra(self) -> bool {
         self.0 >= CONTEXTS
     }
 
@@ -69,10 +69,10 @@ mod tests {
     #[test]
     fn arenas_do_not_overlap_and_the_narrowest_format_has_those_of_contexts_only() {
         let own = ContextId::ALL.into_iter().map(ArenaId::of);
-        assert!(own.clone().all(|id| !id.is_beside() && id.base(PteFormat::T8020).is_some()));
-        assert!(ArenaId::all_beside().all(|id| id.is_beside() && id.base(PteFormat::T8020).is_none()));
+        assert!(own.clone().all(|id| !id.is_extra() && id.base(PteFormat::T8020).is_some()));
+        assert!(ArenaId::all_extra().all(|id| id.is_extra() && id.base(PteFormat::T8020).is_none()));
         let bases: Vec<_> =
-            own.chain(ArenaId::all_beside()).map(|id| id.base(PteFormat::T6000).unwrap().0).collect();
+            own.chain(ArenaId::all_extra()).map(|id| id.base(PteFormat::T6000).unwrap().0).collect();
         assert_eq!(bases.len(), usize::from(ARENAS));
         assert!(bases.windows(2).all(|pair| pair[0] + ARENA_BYTES <= pair[1]));
     }

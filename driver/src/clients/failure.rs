@@ -44,7 +44,7 @@ impl Failures {
     }
 
     /// The request of `fence`, or for 0 the last, and the line about it.
-    pub(crate) fn told(&self, fence: u64) -> Option<(u64, &str)> {
+    pub(crate) fn reason(&self, fence: u64) -> Option<(u64, &str)> {
         let mut failed = self.0.iter().rev();
         let found = failed.find(|failed| fence == 0 || failed.fence == fence)?;
         Some((found.fence, found.told.as_str()))
@@ -115,8 +115,8 @@ mod tests {
         for fence in 1..=20 {
             failures.keep(fence, format!("why {fence}"), format!("told {fence}"));
         }
-        assert_eq!((failures.told(0), failures.told(7)), (Some((20, "told 20")), Some((7, "told 7"))));
-        assert_eq!(failures.told(4), None);
+        assert_eq!((failures.reason(0), failures.reason(7)), (Some((20, "told 20")), Some((7, "told 7"))));
+        assert_eq!(failures.reason(4), None);
         assert_eq!((failures.of(4), failures.of(5), failures.of(20)), (None, Some("why 5"), Some("why 20")));
         assert_eq!(failures.0.len(), FAILURES_MAX);
     }

@@ -33,7 +33,7 @@ impl<B: Bus> Driver<B> {
 
     pub(super) fn get_failure(&mut self, get: &mut GetFailure, context: &mut Context<'_>) -> Result<()> {
         let (fence, text) =
-            self.clients.file(context.file)?.failures().told(get.fence).ok_or(Errno::ENODATA)?;
+            self.clients.file(context.file)?.failures().reason(get.fence).ok_or(Errno::ENODATA)?;
         let whole = cut(text, FAILURE_TEXT_MAX);
         let fits = cut(whole, get.text_size);
         if !fits.is_empty() {

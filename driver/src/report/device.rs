@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::dart::regs::{self, Streams, Tcr, Window};
-use ane_uapi::hw::dart::scan::{Heading, RUNS_TOLD, tell};
+use ane_uapi::hw::dart::scan::{Heading, RUNS_REPORTED, report};
 use ane_uapi::hw::dart::ttbr::Ttbr;
 use ane_uapi::hw::lookup::quiet;
 use ane_uapi::hw::space::EngineOffset;
@@ -53,7 +53,7 @@ pub(super) fn tables<B: Bus>(driver: &mut Driver<B>, contexts: &[ContextId]) -> 
     wake(driver)?;
     let memory = driver.bus().memory().clone();
     let format = driver.bus().config().pte_format().map_err(|why| why.to_string())?;
-    let (mut text, mut room) = (String::new(), RUNS_TOLD);
+    let (mut text, mut room) = (String::new(), RUNS_REPORTED);
     for stream in contexts.iter().map(|context| context.stream()) {
         let tcr = regs::TCR.info.at(stream.number().into());
         let ttbr = stream.table_base(0).and_then(|index| regs::TTBR.info.at(index));
@@ -68,7 +68,7 @@ pub(super) fn tables<B: Bus>(driver: &mut Driver<B>, contexts: &[ContextId]) -> 
                 let heading = Heading { window, stream, base: Ttbr::from_bits(base) };
                 let load = |at| memory.load_u64(at).ok();
                 // Writing to a string cannot fail.
-                let _ = tell(&mut text, &mut room, heading, format, load);
+                let _ = report(&mut text, &mut room, heading, format, load);
             }
         }
     }

@@ -65,7 +65,7 @@ fn longest(device: &mut EmbeddedRunner) -> [Duration; 2] {
         if work.pending {
             continue;
         }
-        if !device.guest.bus.device_mut().ane().is_away() {
+        if !device.guest.bus.device_mut().ane().is_on_thread() {
             break;
         }
         let wakeup = device.guest.bus.wakeup().expect("there is a bell");
@@ -91,7 +91,7 @@ pub(crate) fn measure() {
     for (what, built) in kinds {
         let built = built();
         let mut bus = embedded::open(&Options::default(), MEMORY).expect("a device");
-        bus.device_mut().compute_beside().expect("a descriptor");
+        bus.device_mut().use_engine_thread().expect("a descriptor");
         let mut device = EmbeddedRunner::new(bus);
         device.load(&built.program());
         for run in ["first run", "again"] {

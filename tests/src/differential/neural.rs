@@ -6,7 +6,7 @@ use super::task::{TaskDraft, align, half};
 use crate::random::Random;
 
 /// A grouped task whose channels have the same sizes with either padding, so that it is refused.
-pub const UNTOLD_PADDING: &str = "padding that no size tells";
+pub const UNKNOWN_PADDING: &str = "padding that no size shows";
 
 /// How the outputs read channels of their group.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -214,7 +214,7 @@ fn coefficients(
     let is_sparse = matches!(packing.format, CoefficientFormat::Sparse(_));
     if !is_sparse && packing.shows_padding() {
         if packing.hides_padding() {
-            making.features.push(UNTOLD_PADDING);
+            making.features.push(UNKNOWN_PADDING);
         } else if making.random.below(8) != 0 {
             packing.pads_groups = true;
             making.features.push("padding of groups");

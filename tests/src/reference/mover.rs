@@ -1,4 +1,4 @@
-//! The mover once more, cycle by cycle: a plain interpreter of its queue, its two doors and its three memories.
+//! The mover once more, cycle by cycle: a plain interpreter of its queue, its commands, its instructions and its three memories.
 //!
 //! Written from mover 1 to 4 and 6 to 9 alone. Nothing is computed ahead: time passes one cycle after the other, and in
 //! each the command processor looks at the oldest command once. Questions that the sources leave open are answered as

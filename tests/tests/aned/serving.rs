@@ -120,7 +120,7 @@ fn ninth_client_with_a_context_is_told_so_and_has_it_once_one_is_gone() {
     let file = ninth.open();
     assert_eq!(ninth.driver.arena(file).unwrap_err(), Errno::EBUSY);
     eight.pop();
-    // The daemon hears of the connection's end in its own time, but before it hears this client again.
+    // The daemon notices the end of the connection in its own time, but before it reads a message of this client again.
     while ninth.free_contexts() == 0 {}
     ninth.driver.arena(file).unwrap();
 }
@@ -228,7 +228,7 @@ fn client_that_maps_without_end_or_opens_without_end_stalls_nobody() {
 fn stranger_is_told_so_and_gets_no_answer_whatever_the_permissions_of_the_socket() {
     let device = Daemon::start(&[]);
     let daemon = Aned::start(&device.socket(), &[]);
-    let Some(heard) = stranger::hears(&daemon.socket(), "SOCK_SEQPACKET", "let me in") else { return };
+    let Some(heard) = stranger::answer_to(&daemon.socket(), "SOCK_SEQPACKET", "let me in") else { return };
     let refusal = format!("user {} may not use this device", stranger::USER);
     assert!(heard.ends_with(&refusal), "{heard:?}");
     assert!(!heard.contains("ane-aned"), "{heard:?}");

@@ -156,7 +156,7 @@ fn first_descriptor_that_the_device_fetches_is_the_copy_with_network_id_0x40() {
     assert_eq!(clients.ioctl(file, &SUBMIT, &mut submit), Ok(()));
     let bootstrap = address(&mut clients, file, submit.btsp_handle);
     let ane = clients.driver.bus_mut().device_mut().ane();
-    let tables = ane.dart().tables_told(ane.memory());
+    let tables = ane.dart().tables_text(ane.memory());
     let mut runs = tables.lines().filter_map(|line| line.parse::<Run>().ok());
     let run = runs
         .find(|run| (u64::from(run.iova.0)..u64::from(run.iova.0) + run.bytes()).contains(&bootstrap.into()))

@@ -2,11 +2,11 @@
 //! nothing, serves the next request, and outlives every connection.
 //!
 //! * `chains`: what a guest writes to its memory: requests, chains of descriptors, rings.
-//! * `ghosts`: what it leaves behind when it ends.
+//! * `disconnects`: descriptors and answers that it leaves behind when it ends.
 //! * `session`: what the frontend says and hands over: messages, memory, eventfds.
 
 mod chains;
-mod ghosts;
+mod disconnects;
 mod session;
 
 use std::time::Duration;

@@ -28,7 +28,7 @@ fn device(numerics: Numerics, is_beside: bool) -> EmbeddedRunner {
     let options = Options { numerics, ..Options::default() };
     let mut bus = embedded::open(&options, 64 << 20).expect("device can be had");
     if is_beside {
-        bus.device_mut().compute_beside().expect("there is a descriptor");
+        bus.device_mut().use_engine_thread().expect("there is a descriptor");
     }
     Runner::new(bus)
 }
@@ -51,9 +51,9 @@ fn output(runner: &EmbeddedRunner, built: &Built) -> Vec<u8> {
     runner.read(runner.bar(surface.bar), surface.total_bytes as usize)
 }
 
-fn is_away(runner: &mut EmbeddedRunner) -> bool {
+fn is_on_thread(runner: &mut EmbeddedRunner) -> bool {
     runner.guest.bus.device_mut().work();
-    runner.guest.bus.device_mut().ane().is_away()
+    runner.guest.bus.device_mut().ane().is_on_thread()
 }
 
 /// Waits until the bell has rung.
@@ -63,9 +63,9 @@ fn sleep(wakeup: BorrowedFd<'_>) {
 }
 
 /// Goes on until the task is computed beside.
-fn send_away(runner: &mut EmbeddedRunner) {
+fn send_to_thread(runner: &mut EmbeddedRunner) {
     while runner.guest.bus.device_mut().work().pending {}
-    assert!(runner.guest.bus.device_mut().ane().is_away());
+    assert!(runner.guest.bus.device_mut().ane().is_on_thread());
 }
 
 /// How often a task that was begun was left: for what is computed beside, or because it had its turn.
@@ -80,7 +80,7 @@ fn finish(runner: &mut EmbeddedRunner) -> (Outcome, Left) {
     let mut left = Left::default();
     loop {
         let device = runner.guest.bus.device_mut();
-        match (device.work().pending, device.ane().is_away()) {
+        match (device.work().pending, device.ane().is_on_thread()) {
             (true, true) => left.turns += 1,
             // The next task.
             (true, false) => {}
@@ -124,7 +124,7 @@ fn short_pass_is_computed_where_it_was_begun() {
     let mut runner = device(Numerics::M1, true);
     runner.load(&null_task::program(3).program());
     runner.submit();
-    assert!(!is_away(&mut runner));
+    assert!(!is_on_thread(&mut runner));
     assert_eq!(finish(&mut runner), (Outcome::Done, Left::default()));
 }
 
@@ -241,7 +241,7 @@ fn no_turn_of_a_long_pass_moves_much_more_than_there_is_to_a_turn() {
         };
         let (mut goes_on, mut before) = (true, moved(device));
         while goes_on {
-            goes_on = device.ane().work_unless(now, &questions).pending || device.ane().is_away();
+            goes_on = device.ane().work_unless(now, &questions).pending || device.ane().is_on_thread();
             let bytes = moved(device) - before;
             before += bytes;
             assert!(bytes <= most, "{what}: {bytes} bytes in a turn");
@@ -263,14 +263,14 @@ fn pass_that_is_taken_back_between_two_turns_ends_as_aborted_and_the_next_one_ha
         for turns in 1..3 {
             load(&mut runner, &built);
             runner.submit();
-            assert!((0..turns).all(|_| is_away(&mut runner)), "{what}: it ends within {turns}");
+            assert!((0..turns).all(|_| is_on_thread(&mut runner)), "{what}: it ends within {turns}");
             take_back(&mut runner);
             let outcome = runner.wait();
             assert!(
                 matches!(outcome, Outcome::Failed { code, .. } if code == ErrorCode::Aborted as u8),
                 "{what}: {outcome:?} after {turns}"
             );
-            assert!(!is_away(&mut runner), "{what}");
+            assert!(!is_on_thread(&mut runner), "{what}");
             runner.submit();
             assert_eq!(finish(&mut runner).0, Outcome::Done, "{what}");
             assert!(output(&runner, &built) == output(&inline, &built), "{what} after {turns}");
@@ -290,7 +290,7 @@ fn pass_that_is_taken_back_ends_at_once_and_the_next_one_has_its_own_bits() {
     for round in 0..8 {
         load(&mut runner, &endless());
         runner.submit();
-        send_away(&mut runner);
+        send_to_thread(&mut runner);
         match round % 2 {
             0 => {
                 take_back(&mut runner);
@@ -305,7 +305,7 @@ fn pass_that_is_taken_back_ends_at_once_and_the_next_one_has_its_own_bits() {
                 runner = Runner::new(runner.guest.bus);
             }
         }
-        assert!(!is_away(&mut runner));
+        assert!(!is_on_thread(&mut runner));
         load(&mut runner, &built);
         runner.submit();
         let (outcome, left) = finish(&mut runner);
@@ -331,7 +331,7 @@ fn device_that_is_dropped_ends_what_is_computed_for_it() {
     let mut runner = device(Numerics::Exact, true);
     load(&mut runner, &endless());
     runner.submit();
-    send_away(&mut runner);
+    send_to_thread(&mut runner);
     until(true);
     drop(runner);
     until(false);

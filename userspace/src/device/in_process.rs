@@ -29,16 +29,16 @@ pub(super) struct Shared<F> {
     /// Readable when the device has something to say, where it is in another process.
     wakeup: Option<OwnedFd>,
     /// Tells of driver and device what calls do not.
-    teller: Option<Teller<F>>,
+    reporter: Option<Reporter<F>>,
 }
 
 /// The report of a driver besides its calls, or the known reports, if it has no such one.
-pub(super) type Teller<F> = fn(&mut F, &str) -> Result<String, String>;
+pub(super) type Reporter<F> = fn(&mut F, &str) -> Result<String, String>;
 
 impl<F: Files> Shared<F> {
-    pub(super) fn new(files: F, teller: Option<Teller<F>>) -> Self {
+    pub(super) fn new(files: F, reporter: Option<Reporter<F>>) -> Self {
         let wakeup = files.wakeup().and_then(|wakeup| wakeup.try_clone_to_owned().ok());
-        Self { files: Mutex::new(files), changed: Condvar::new(), wakeup, teller }
+        Self { files: Mutex::new(files), changed: Condvar::new(), wakeup, reporter }
     }
 
     /// The driver. A thread that panicked under the lock has left it between two calls.
@@ -150,8 +150,8 @@ impl<F: Files + Send + 'static> Connection for InProcess<F> {
     }
 
     fn report(&self, what: &str) -> Result<Option<String>, Error> {
-        let tell = |teller: Teller<F>| teller(&mut self.shared.lock(), what).ok();
-        Ok(self.shared.teller.and_then(tell))
+        let report = |reporter: Reporter<F>| reporter(&mut self.shared.lock(), what).ok();
+        Ok(self.shared.reporter.and_then(report))
     }
 }
 

@@ -3,7 +3,7 @@
 //! No daemon, no socket, no root: the engine runs on the thread that waits for it. Everything that uses a device
 //! uses it through a bus like the others ([`InProcess`]), with the same bytes: a request is encoded by the driver
 //! (`ane_driver::bus::requests`) and decoded by the device (`ane_device::wire::request`), as it is over a socket. Where the thread has others to serve, long passes are computed
-//! beside it ([`Embedded::compute_beside`]).
+//! beside it ([`Embedded::use_engine_thread`]).
 
 mod bus;
 
@@ -126,10 +126,10 @@ impl Embedded {
 
     /// Has long passes computed beside the thread that waits for them, so that it may do something else meanwhile. That
     /// costs a long task two wake-ups, and a short one nothing.
-    pub fn compute_beside(&mut self) -> io::Result<()> {
+    pub fn use_engine_thread(&mut self) -> io::Result<()> {
         let bell = Arc::new(Bell::new()?);
         self.bell = Some(Arc::clone(&bell));
-        self.ane.engine_mut().compute_beside(Arc::new(move || bell.ring()));
+        self.ane.engine_mut().use_engine_thread(Arc::new(move || bell.ring()));
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Embedded {
     pub fn timeline(&mut self) -> Option<String> {
         let recent = self.recent.as_mut()?;
         recent.note(self.ane.timeline_mut().drain());
-        Some(recent.told())
+        Some(recent.lines())
     }
 
     pub fn now(&self) -> Ticks {

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Untold;
+use super::ReportError;
 
 /// How long an answer may take: between two tasks of the engine there is time for one.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,13 +26,13 @@ impl Control {
         Self { path: path.as_ref().to_owned(), engine: engine.map(str::to_owned) }
     }
 
-    pub(super) fn ask(&self, line: &str) -> Result<String, Untold> {
-        let failed = |why| Untold::Control { socket: self.path.display().to_string(), why };
+    pub(super) fn ask(&self, line: &str) -> Result<String, ReportError> {
+        let failed = |why| ReportError::Control { socket: self.path.display().to_string(), why };
         let line = match &self.engine {
             Some(engine) => format!("@{engine} {line}\n"),
             None => format!("{line}\n"),
         };
-        self.answer(&line).map_err(failed)?.map_err(Untold::Refused)
+        self.answer(&line).map_err(failed)?.map_err(ReportError::Refused)
     }
 
     /// The lines of the answer, or why there are none.
@@ -45,14 +45,14 @@ impl Control {
             ErrorKind::BrokenPipe => Ok(()),
             _ => Err(why),
         })?;
-        let mut told = String::new();
+        let mut text = String::new();
         for line in BufReader::new(stream.take(ANSWER_MAX)).lines() {
             let line = line.map_err(|why| match why.kind() {
                 ErrorKind::WouldBlock => io::Error::new(ErrorKind::TimedOut, "the device does not answer"),
                 _ => why,
             })?;
             if line == "ok" {
-                return Ok(Ok(told));
+                return Ok(Ok(text));
             }
             if let Some(why) = line.strip_prefix("error ") {
                 return Ok(Err(why.to_owned()));
@@ -60,8 +60,8 @@ impl Control {
             let line = line.strip_prefix("  ").ok_or_else(|| {
                 io::Error::new(ErrorKind::InvalidData, "who answers is no control socket of a device")
             })?;
-            told.push_str(line);
-            told.push('\n');
+            text.push_str(line);
+            text.push('\n');
         }
         Err(io::Error::new(ErrorKind::UnexpectedEof, "the answer has no end"))
     }

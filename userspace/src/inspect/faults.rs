@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Source, Untold};
+use super::{ReportError, Source};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Faults {
@@ -16,15 +16,15 @@ pub struct Faults {
 }
 
 impl Faults {
-    pub fn of(source: &Source) -> Result<Self, Untold> {
-        Self::read(&source.tell("faults")?)
+    pub fn of(source: &Source) -> Result<Self, ReportError> {
+        Self::read(&source.report("faults")?)
     }
 
-    fn read(told: &str) -> Result<Self, Untold> {
+    fn read(text: &str) -> Result<Self, ReportError> {
         let mut faults = Self::default();
         let mut reason = None;
         let mut section: Option<&mut Option<String>> = None;
-        for line in told.lines() {
+        for line in text.lines() {
             if let (Some(inside), Some(text)) = (line.strip_prefix("  "), &mut section) {
                 let text = text.get_or_insert_default();
                 if !text.is_empty() {
@@ -42,11 +42,11 @@ impl Faults {
                 "failure" => Some(&mut faults.failure),
                 "device" => Some(&mut faults.device),
                 "reason" => Some(&mut reason),
-                _ => return Err(Untold::Nonsense { what: "faults", line: line.to_owned() }),
+                _ => return Err(ReportError::Nonsense { what: "faults", line: line.to_owned() }),
             };
         }
         // The device knows register and bits. A driver that heard of them from it says the same, and more.
-        let has_reason = |told: &String| reason.as_ref().is_none_or(|reason| told.contains(reason.as_str()));
+        let has_reason = |text: &String| reason.as_ref().is_none_or(|reason| text.contains(reason.as_str()));
         faults.failure = faults.failure.filter(has_reason).or(reason);
         Ok(faults)
     }
@@ -58,14 +58,14 @@ mod tests {
 
     #[test]
     fn sections_are_read_and_the_devices_reason_counts_more() {
-        let told =
+        let text =
             "fault latched\ndump\n  fault 1\n    in detail\nfailure\n  failed\nreason\n  task 1 faulted\n";
-        let faults = Faults::read(told).unwrap();
+        let faults = Faults::read(text).unwrap();
         assert!(faults.is_latched && faults.device.is_none());
         assert_eq!(faults.dump.as_deref(), Some("fault 1\n  in detail"));
         assert_eq!(faults.failure.as_deref(), Some("task 1 faulted"));
-        let told = "fault clear\nfailure\n  request 1: task 1 faulted; mend it\nreason\n  task 1 faulted\n";
-        let faults = Faults::read(told).unwrap();
+        let text = "fault clear\nfailure\n  request 1: task 1 faulted; mend it\nreason\n  task 1 faulted\n";
+        let faults = Faults::read(text).unwrap();
         assert_eq!(faults.failure.as_deref(), Some("request 1: task 1 faulted; mend it"));
         assert_eq!(Faults::read("fault clear\n").unwrap(), Faults::default());
     }

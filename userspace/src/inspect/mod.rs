@@ -42,7 +42,7 @@ pub enum Source {
 }
 
 #[derive(Debug, Error)]
-pub enum Untold {
+pub enum ReportError {
     #[error("device {whom} does not tell about its {what}")]
     Unknown { whom: String, what: String },
     /// It cannot be told just now, or not to this user.
@@ -58,29 +58,29 @@ pub enum Untold {
 
 impl Source {
     /// The lines of the report `what`. They come from another process, so nothing in them drives a terminal.
-    pub fn tell(&self, what: &str) -> Result<String, Untold> {
-        let told = match self {
+    pub fn report(&self, what: &str) -> Result<String, ReportError> {
+        let text = match self {
             Self::Control(control) => control.ask(what)?,
             Self::Driver(device) => device.report(what)?.ok_or_else(|| {
                 let (whom, what) = (device.location().to_string(), what.to_owned());
-                Untold::Unknown { whom, what }
+                ReportError::Unknown { whom, what }
             })?,
         };
-        match told.strip_prefix("error ") {
-            Some(why) => Err(Untold::Refused(why.trim_end().to_owned())),
-            None => Ok(told.replace(|c: char| c.is_control() && c != '\n', " ")),
+        match text.strip_prefix("error ") {
+            Some(why) => Err(ReportError::Refused(why.trim_end().to_owned())),
+            None => Ok(text.replace(|c: char| c.is_control() && c != '\n', " ")),
         }
     }
 
     /// The source of the timeline: a daemon that stands before a device in another process names that one's
     /// control socket.
-    pub fn timekeeper(self) -> Result<Self, Untold> {
+    pub fn timekeeper(self) -> Result<Self, ReportError> {
         if matches!(self, Self::Control(_)) {
             return Ok(self);
         }
-        match self.tell("control") {
+        match self.report("control") {
             Ok(socket) => Ok(Self::Control(Control::at(socket.trim_end(), None))),
-            Err(Untold::Unknown { .. }) => Ok(self),
+            Err(ReportError::Unknown { .. }) => Ok(self),
             Err(why) => Err(why),
         }
     }
@@ -89,7 +89,7 @@ impl Source {
 /// Tells about `what`, where driver and device are in one process: what a driver tells anywhere, what the device says of
 /// a request that failed, and the device's timeline.
 pub fn report(driver: &mut EmbeddedDriver, what: &str) -> Result<String, String> {
-    let told = match what {
+    let text = match what {
         "trace on" | "trace off" => {
             driver.bus_mut().device_mut().keep_timeline(what == "trace on");
             String::new()
@@ -108,5 +108,5 @@ pub fn report(driver: &mut EmbeddedDriver, what: &str) -> Result<String, String>
         }
         _ => return driver_report::report(driver, what),
     };
-    Ok(told)
+    Ok(text)
 }

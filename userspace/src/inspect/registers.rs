@@ -4,7 +4,7 @@ use ane_uapi::hw::lookup::register_at;
 use ane_uapi::hw::space::EngineOffset;
 use serde::Serialize;
 
-use super::{Source, Untold};
+use super::{ReportError, Source};
 use crate::decode::shown;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,15 +35,15 @@ pub struct FieldValue {
 }
 
 impl Registers {
-    pub fn of(source: &Source) -> Result<Self, Untold> {
-        Self::read(&source.tell("registers")?)
+    pub fn of(source: &Source) -> Result<Self, ReportError> {
+        Self::read(&source.report("registers")?)
     }
 
-    fn read(told: &str) -> Result<Self, Untold> {
+    fn read(text: &str) -> Result<Self, ReportError> {
         let value = |line: &str| {
-            value(line).ok_or_else(|| Untold::Nonsense { what: "registers", line: line.to_owned() })
+            value(line).ok_or_else(|| ReportError::Nonsense { what: "registers", line: line.to_owned() })
         };
-        Ok(Self { registers: told.lines().map(value).collect::<Result<_, _>>()? })
+        Ok(Self { registers: text.lines().map(value).collect::<Result<_, _>>()? })
     }
 }
 
@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn register_is_found_by_its_place() {
         let registers = Registers::read("0x1c25400 0x0\n0x1800100 0x80\n").unwrap().registers;
-        let told: Vec<_> = registers.iter().map(|register| (register.range, register.name)).collect();
-        assert_eq!(told[1], ("dart0", "TCR"));
+        let text: Vec<_> = registers.iter().map(|register| (register.range, register.name)).collect();
+        assert_eq!(text[1], ("dart0", "TCR"));
         assert_eq!(registers[1].fields[0].shown, "1");
         assert_eq!(registers[1].index, Some(0));
-        assert_eq!(told[0].0, "task queues");
+        assert_eq!(text[0].0, "task queues");
     }
 
     #[test]

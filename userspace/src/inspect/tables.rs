@@ -5,7 +5,7 @@ use ane_uapi::hw::dart::scan::{Heading, Run};
 use ane_uapi::hw::dart::stream::StreamId;
 use serde::Serialize;
 
-use super::{Source, Untold};
+use super::{ReportError, Source};
 
 /// Every context in use, and the regions of the firmware.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -90,18 +90,18 @@ pub struct Region {
 }
 
 impl Tables {
-    pub fn of(source: &Source) -> Result<Self, Untold> {
-        let mut tables = Self::read(&source.tell("tables")?)?;
+    pub fn of(source: &Source) -> Result<Self, ReportError> {
+        let mut tables = Self::read(&source.report("tables")?)?;
         tables.has_owners = matches!(source, Source::Driver(_));
         Ok(tables)
     }
 
-    fn read(told: &str) -> Result<Self, Untold> {
+    fn read(text: &str) -> Result<Self, ReportError> {
         let mut tables = Self { contexts: Vec::new(), regions: Vec::new(), has_owners: false, unread: None };
         let mut runs: Vec<Run> = Vec::new();
         let mut open = Open::Nothing;
-        for line in told.lines() {
-            let nonsense = || Untold::Nonsense { what: "tables", line: line.to_owned() };
+        for line in text.lines() {
+            let nonsense = || ReportError::Nonsense { what: "tables", line: line.to_owned() };
             if let Some(inside) = line.strip_prefix("  ") {
                 match open {
                     Open::Context(at) if inside.starts_with(WAITS) => {
@@ -322,7 +322,7 @@ dart1 stream 9 base 0x80000008
 
     #[test]
     fn line_that_does_not_belong_is_refused() {
-        for told in [
+        for text in [
             "  0x8000 bytes 0x4000 usage program mapping 1\n",
             "context iso9 processes 1\n",
             "context base processes\n",
@@ -331,7 +331,7 @@ dart1 stream 9 base 0x80000008
             "region 0x8000\n",
             "table\n",
         ] {
-            assert!(Tables::read(told).is_err(), "{told}");
+            assert!(Tables::read(text).is_err(), "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use ane_device::trace::Record;
 
-use super::{Source, Untold};
+use super::{ReportError, Source};
 
 /// The last events, the latest at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,23 +14,23 @@ pub struct Timeline {
 
 impl Timeline {
     /// Keeps what happens from now on, or forgets it.
-    pub fn keep(source: &Source, is_wanted: bool) -> Result<(), Untold> {
-        source.tell(if is_wanted { "trace on" } else { "trace off" }).map(|_| ())
+    pub fn keep(source: &Source, is_wanted: bool) -> Result<(), ReportError> {
+        source.report(if is_wanted { "trace on" } else { "trace off" }).map(|_| ())
     }
 
     /// The events until now.
     ///
     /// # Errors
     ///
-    /// [`Untold::Refused`] if it is not kept, and others.
-    pub fn of(source: &Source) -> Result<Self, Untold> {
-        Self::read(&source.tell("timeline")?)
+    /// [`ReportError::Refused`] if it is not kept, and others.
+    pub fn of(source: &Source) -> Result<Self, ReportError> {
+        Self::read(&source.report("timeline")?)
     }
 
-    fn read(told: &str) -> Result<Self, Untold> {
+    fn read(text: &str) -> Result<Self, ReportError> {
         let mut timeline = Self::default();
-        for line in told.lines() {
-            let nonsense = || Untold::Nonsense { what: "time", line: line.to_owned() };
+        for line in text.lines() {
+            let nonsense = || ReportError::Nonsense { what: "time", line: line.to_owned() };
             match line.strip_prefix("lost ") {
                 Some(lost) => timeline.lost = lost.parse().map_err(|_| nonsense())?,
                 None => timeline.records.push(line.parse().map_err(|_| nonsense())?),

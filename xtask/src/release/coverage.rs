@@ -55,7 +55,7 @@ impl Lines {
         self.run as f64 / self.all.max(1) as f64
     }
 
-    pub(super) fn told(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let worst: Vec<String> =
             self.behind.iter().take(4).map(|(name, run, all)| format!("{name} {run} of {all}")).collect();
         let worst = if worst.is_empty() { String::new() } else { format!("; least: {}", worst.join(", ")) };
@@ -188,7 +188,7 @@ mod tests {
         let lines = Lines::of(&serde_json::json!({ "data": [{ "files": files }] }).to_string()).unwrap();
         assert_eq!((lines.run, lines.all), (109, 150));
         assert_eq!(
-            lines.told(),
+            lines.text(),
             "parsers: 109 of 150 lines run, 72.7 %; least: userspace/src/tensor/npy/header.rs 10 of 50"
         );
         assert!(lines.part() < WANTED);

@@ -49,7 +49,7 @@ pub(super) fn run(size: &str) -> Result<Line> {
         got = format!("{got}; {} failed", targets.last().map_or("nothing was built", String::as_str));
     }
     let lines = coverage::run()?;
-    got = format!("{got}; {}", lines.told());
+    got = format!("{got}; {}", lines.text());
     Ok(Line {
         id: "F1".to_owned(),
         what: "every fuzz target; which lines of the parsers that runs".to_owned(),

@@ -88,7 +88,7 @@ impl Worker {
 
     /// The mappings in the streams' tables, as the DART would walk them.
     pub(crate) fn tables(&self) -> String {
-        self.ane.dart().tables_told(&self.memory)
+        self.ane.dart().tables_text(&self.memory)
     }
 
     /// If a window holds a fault, why the last request failed, and the state.
@@ -122,6 +122,6 @@ impl Worker {
     /// The latest records, if they are kept.
     pub(crate) fn timeline(&mut self) -> Option<String> {
         self.trace.take(self.ane.timeline_mut());
-        self.trace.told()
+        self.trace.text()
     }
 }

@@ -30,7 +30,7 @@ use self::compute::Compute;
 use self::lend::Parts;
 use self::pass::{Begun, Left};
 use self::reach::Reach;
-use self::thread::{Away, Bell, EngineThread};
+use self::thread::{Bell, EngineThread, ThreadPass};
 use super::cancel::Watch;
 use super::kept::{Chip, Kept, Passed};
 use super::plan::Pass;
@@ -58,7 +58,7 @@ pub struct Executor<M> {
     /// Parts that stand in for those of the device while it is lent.
     spare: Option<Box<Parts>>,
     /// The pass on the engine's thread.
-    away: Option<Away<M>>,
+    thread_pass: Option<ThreadPass<M>>,
 }
 
 impl From<Fault> for EngineError {
@@ -79,7 +79,7 @@ impl<M> Executor<M> {
             bell: None,
             thread: None,
             spare: None,
-            away: None,
+            thread_pass: None,
         }
     }
 
@@ -162,7 +162,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
         registers: &RegisterFile,
         mut ports: Ports<'_, M>,
     ) -> Poll<Result<Done>> {
-        if self.away.is_none() {
+        if self.thread_pass.is_none() {
             self.keep_passed(task);
             let costed = self.plan(task, registers)?;
             let pass = &costed.plan.pass;
@@ -176,7 +176,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
                     Ok(()) => return Poll::Ready(Ok(self.finish(task, &mut ports, &costed))),
                 }
             }
-            if !self.send_away((task, registers), costed, begun.as_deref().copied()) {
+            if !self.send_to_thread((task, registers), costed, begun.as_deref().copied()) {
                 let ended = self.here((task, registers), &mut ports, pass, begun.as_deref(), false);
                 // A transfer that waits is not kept.
                 ports.dart.drop_stalled();
@@ -187,17 +187,17 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
                 });
             }
         }
-        let Some(away) = self.away.take() else { return Poll::Ready(Err(EngineError::Cancelled)) };
-        let costed = ready!(self.go_on(away, &mut ports, task))?;
+        let Some(pass) = self.thread_pass.take() else { return Poll::Ready(Err(EngineError::Cancelled)) };
+        let costed = ready!(self.go_on(pass, &mut ports, task))?;
         Poll::Ready(Ok(self.finish(task, &mut ports, &costed)))
     }
 
     fn is_elsewhere(&self) -> bool {
-        self.away.as_ref().is_some_and(Away::computes)
+        self.thread_pass.as_ref().is_some_and(ThreadPass::computes)
     }
 
     fn give_up(&mut self) {
-        self.away = None;
+        self.thread_pass = None;
     }
 
     /// Gives back the room that the largest tasks took. Bytes on chip that are unknown stay unknown: the chip keeps

@@ -1,7 +1,7 @@
 //! The engine's thread, for passes that take long, and how the device's thread listens to one.
 //!
 //! On silicon registers are answered while the engines compute. Here one thread has all of a device, and a pass of minutes would
-//! keep it from everything else. So where the front can be woken ([`Executor::compute_beside`]) a long pass runs on a thread
+//! keep it from everything else. So where the front can be woken ([`Executor::use_engine_thread`]) a long pass runs on a thread
 //! of its own, with its engines, its registers and its tensors; the device is lent to it (`lend`).
 //! Under [`FaultPolicy::Stall`](crate::dart::FaultPolicy::Stall) every pass runs there, because a transfer that waits at its fault keeps its thread.
 //!
@@ -56,7 +56,7 @@ impl EngineThread {
 }
 
 /// A pass on the engine's thread.
-pub(super) struct Away<M> {
+pub(super) struct ThreadPass<M> {
     pub(super) costed: Costed,
     lender: Lender<M>,
     state: State,
@@ -72,7 +72,7 @@ enum State {
     Computes,
 }
 
-impl<M> Away<M> {
+impl<M> ThreadPass<M> {
     /// True if there is nothing to do for it before the bell rings.
     pub(super) fn computes(&self) -> bool {
         self.state == State::Computes
@@ -80,14 +80,14 @@ impl<M> Away<M> {
 }
 
 impl<M: GuestMemory + Clone + Send + 'static> Executor<M> {
-    /// Has long passes run on a thread of their own from now on; `bell` rings when one of them wants the device's thread.
-    pub fn compute_beside(&mut self, bell: Bell) {
+    /// Runs long passes on a thread of their own from now on; `bell` rings when one of them wants the device's thread.
+    pub fn use_engine_thread(&mut self, bell: Bell) {
         self.bell = Some(bell);
     }
 
     /// Sends a pass to the engine's thread; false if there is none.
     #[cold]
-    pub(super) fn send_away(
+    pub(super) fn send_to_thread(
         &mut self,
         (task, registers): (&TaskContext<'_>, &RegisterFile),
         costed: Costed,
@@ -111,7 +111,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Executor<M> {
         };
         let state = if begun.is_none() { State::Wants } else { State::Computes };
         let is_sent = thread.jobs.send(Box::new(job)).is_ok();
-        self.away = is_sent.then_some(Away { costed, lender, state });
+        self.thread_pass = is_sent.then_some(ThreadPass { costed, lender, state });
         is_sent
     }
 
@@ -120,7 +120,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Executor<M> {
     #[cold]
     pub(super) fn go_on(
         &mut self,
-        mut away: Away<M>,
+        mut pass: ThreadPass<M>,
         ports: &mut Ports<'_, M>,
         task: &TaskContext<'_>,
     ) -> Poll<Result<Costed, EngineError>> {
@@ -129,31 +129,31 @@ impl<M: GuestMemory + Clone + Send + 'static> Executor<M> {
                 // To drop it is to call it off.
                 return Poll::Ready(Err(EngineError::Cancelled));
             }
-            if away.state == State::Wants {
+            if pass.state == State::Wants {
                 let mut parts = self.spare.take().unwrap_or_else(|| Box::new(Parts::spare()));
                 parts.exchange(ports, &mut self.chip);
-                away.lender.lend(parts, ports.memory.clone());
-                away.state = State::HasIt;
+                pass.lender.lend(parts, ports.memory.clone());
+                pass.state = State::HasIt;
             }
-            let Some(said) = self.listen(&away) else {
-                if self.bell.is_some() && away.computes() {
-                    self.away = Some(away);
+            let Some(said) = self.listen(&pass) else {
+                if self.bell.is_some() && pass.computes() {
+                    self.thread_pass = Some(pass);
                     return Poll::Pending;
                 }
                 continue;
             };
             match said {
-                Said::Wants => away.state = State::Wants,
+                Said::Wants => pass.state = State::Wants,
                 Said::Back(parts, why) => {
                     self.take_back(parts, ports);
-                    away.state = if why == Pause::Computes { State::Computes } else { State::Wants };
+                    pass.state = if why == Pause::Computes { State::Computes } else { State::Wants };
                     match why {
                         Pause::AtFault(address) => {
-                            self.away = Some(away);
+                            self.thread_pass = Some(pass);
                             return Poll::Ready(Err(EngineError::Fault { address }));
                         }
                         Pause::Turn | Pause::Computes if self.bell.is_some() => {
-                            self.away = Some(away);
+                            self.thread_pass = Some(pass);
                             return Poll::Pending;
                         }
                         Pause::Turn | Pause::Computes => {}
@@ -165,7 +165,7 @@ impl<M: GuestMemory + Clone + Send + 'static> Executor<M> {
                     }
                     let (compute, ended) = ended.unwrap_or_else(|panic| resume_unwind(panic));
                     self.compute = *compute;
-                    return Poll::Ready(ended.map(|()| away.costed));
+                    return Poll::Ready(ended.map(|()| pass.costed));
                 }
             }
         }
@@ -177,10 +177,10 @@ impl<M: GuestMemory + Clone + Send + 'static> Executor<M> {
     }
 
     /// The pass's next message. It is waited for if the pass has the device, or if there is no bell to announce it.
-    fn listen(&self, away: &Away<M>) -> Option<Said> {
+    fn listen(&self, pass: &ThreadPass<M>) -> Option<Said> {
         let gone = || Said::Ended(None, Box::new(Err(Box::new("the engine's thread is gone"))));
-        let said = &away.lender.said;
-        if away.state == State::HasIt {
+        let said = &pass.lender.said;
+        if pass.state == State::HasIt {
             return Some(said.recv().unwrap_or_else(|_| gone()));
         }
         if self.bell.is_some() {

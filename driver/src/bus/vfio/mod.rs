@@ -162,7 +162,7 @@ impl Taken {
 impl Vfio {
     /// How many huge pages an arena gets. One beside gets none: those of the contexts may take all that there are.
     fn pages_for(&self, id: ArenaId) -> Result<usize> {
-        if id.is_beside() {
+        if id.is_extra() {
             return Err(BusError::Lacks { feature: "huge pages for one more arena" });
         }
         if let Some(bytes) = self.settings.arena_bytes {

@@ -47,9 +47,9 @@ impl Shared {
 
     /// Lets the device reach an arena whose number no other has.
     pub(super) fn add(&mut self, id: ArenaId, arena: Arena) -> Result<()> {
-        let own = self.arenas.keys().filter(|id| !id.is_beside()).count();
+        let own = self.arenas.keys().filter(|id| !id.is_extra()).count();
         // One beside takes no region that a context without an arena needs.
-        let kept = if id.is_beside() { usize::from(ContextId::COUNT).saturating_sub(own) } else { 0 };
+        let kept = if id.is_extra() { usize::from(ContextId::COUNT).saturating_sub(own) } else { 0 };
         if self.arenas.len() + 2 + kept > self.limit {
             return Err(BusError::Lacks { feature: "a memory slot for one more arena" });
         }

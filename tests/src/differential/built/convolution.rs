@@ -50,8 +50,8 @@ pub(super) fn convolution(making: &mut GraphMaker, from: GraphOperand) -> Result
     let (channels, outputs, reads) = making.channels(shape.c, most);
     let count = reads * kw * kh * outputs;
     let bytes: Vec<u8> = (0..count).map(|_| making.random.word() as u8).collect();
-    let halves = making.temper.halves(&mut making.random, count.into());
-    let biases = making.temper.halves(&mut making.random, outputs.into());
+    let halves = making.values.halves(&mut making.random, count.into());
+    let biases = making.values.halves(&mut making.random, outputs.into());
     let are_bytes = making.once_in(4);
     let lanes = (0..6).map(|log2| 1 << log2).filter(|&lanes| outputs.is_multiple_of(lanes));
     let lanes: Vec<u32> = lanes.collect();
@@ -80,7 +80,7 @@ pub(super) fn linear(making: &mut GraphMaker, from: GraphOperand) -> Result<Tens
     let shape = making.graph.shape(from.tensor)?;
     let most = PRODUCTS_MAX / (shape.elements() as u32).max(1);
     let outputs = making.between(1, most.clamp(1, 100));
-    let weights: Vec<f16> = making.temper.halves(&mut making.random, u64::from(outputs) * u64::from(shape.c));
+    let weights: Vec<f16> = making.values.halves(&mut making.random, u64::from(outputs) * u64::from(shape.c));
     making.graph.linear(from.tensor, outputs, Weights::Half(&weights))
 }
 

@@ -3,7 +3,7 @@
 use ane::build::{BuildError, Graph, Shape, Tail, Tensor};
 use half::f16;
 
-use super::values::Temper;
+use super::values::ValueKind;
 use crate::random::Random;
 
 /// Most surfaces that a program reads: more operands are constants.
@@ -20,7 +20,7 @@ pub(super) struct GraphOperand {
 /// A graph while it is put together.
 pub(super) struct GraphMaker {
     pub(super) random: Random,
-    pub(super) temper: Temper,
+    pub(super) values: ValueKind,
     pub(super) graph: Graph,
     pub(super) operands: Vec<GraphOperand>,
     pub(super) steps: Vec<String>,
@@ -30,9 +30,9 @@ pub(super) struct GraphMaker {
 impl GraphMaker {
     pub(super) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let temper = Temper::draw(&mut random);
+        let values = ValueKind::draw(&mut random);
         let (graph, operands, steps) = (Graph::new(), Vec::new(), Vec::new());
-        Self { random, temper, graph, operands, steps, inputs: 0 }
+        Self { random, values, graph, operands, steps, inputs: 0 }
     }
 
     /// True once in so many times.
@@ -46,7 +46,7 @@ impl GraphMaker {
 
     /// A number as this program has them.
     pub(super) fn half(&mut self) -> f16 {
-        self.temper.half(&mut self.random)
+        self.values.half(&mut self.random)
     }
 
     /// A shape: small mostly, sometimes of many channels, or wider than a tile.
@@ -63,7 +63,7 @@ impl GraphMaker {
     /// A tensor that the client fills, or a constant where there are enough.
     pub(super) fn input(&mut self, shape: Shape) -> Result<Tensor, BuildError> {
         if self.inputs == INPUTS_MAX || (self.inputs > 0 && self.once_in(3)) {
-            let values = self.temper.halves(&mut self.random, shape.elements());
+            let values = self.values.halves(&mut self.random, shape.elements());
             return self.graph.constant(shape, &values);
         }
         let tensor = self.graph.input(&format!("input{}", self.inputs), shape)?;

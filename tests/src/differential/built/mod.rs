@@ -16,7 +16,7 @@ use ane_device::options::Numerics;
 use ane_uapi::hw::nid::Nid;
 
 use self::making::{GraphMaker, GraphOperand};
-use self::values::Temper;
+use self::values::ValueKind;
 use super::{Case, ProgramEnd};
 use crate::random::Random;
 
@@ -100,7 +100,7 @@ pub fn program(seed: u64) -> BuiltCase {
         let mut making = GraphMaker::new(random.next());
         match draw(&mut making).and_then(|()| making.graph.build()) {
             Ok(built) => {
-                let case = case(&mut random, making.temper, &built);
+                let case = case(&mut random, making.values, &built);
                 return BuiltCase { steps: making.steps, built, case };
             }
             // A tensor that several passes write in parts may have been interleaved.
@@ -179,7 +179,7 @@ fn keep(
 }
 
 /// A built program with memory that is filled at random, results and scratch too.
-fn case(random: &mut Random, temper: Temper, built: &Built) -> Case {
+fn case(random: &mut Random, values: ValueKind, built: &Built) -> Case {
     let program = built.program();
     let (mut bars, mut regions, mut next) = ([0; 32], Vec::new(), FIRST);
     for bar in &program.bars {
@@ -190,7 +190,7 @@ fn case(random: &mut Random, temper: Temper, built: &Built) -> Case {
                 stream
             }
             Role::Constants(_) => built.constants().to_vec(),
-            _ => temper.bytes(random, bar.bytes),
+            _ => values.bytes(random, bar.bytes),
         };
         bars[usize::from(bar.index)] = next;
         let pages = (bytes.len() as u32).div_ceil(PAGE);

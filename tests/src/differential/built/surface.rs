@@ -3,7 +3,7 @@
 use ane::build::{BuildError, Built, Graph, Shape, Tensor};
 use ane_device::options::Numerics;
 
-use super::values::Temper;
+use super::values::ValueKind;
 use crate::differential::Case;
 use crate::random::Random;
 
@@ -23,7 +23,7 @@ pub fn of_graph(
     let result = operation(&mut graph, input).expect("the operation is offered");
     graph.output("result", result).expect("the result has a place");
     let built = graph.build().expect("the program fits");
-    let mut case = super::case(&mut Random::new(0), Temper::Calm, &built);
+    let mut case = super::case(&mut Random::new(0), ValueKind::Calm, &built);
     case.numerics = numerics;
     put(&mut case, &built, "input", values);
     (built, case)

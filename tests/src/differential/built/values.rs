@@ -9,7 +9,7 @@ use crate::random::Random;
 ///
 /// Where every sixteenth is special, sums of many are infinite mostly; so there are programs without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Temper {
+pub(super) enum ValueKind {
     /// Between -2 and 2.
     Calm,
     /// Plain numbers mostly, and everything that has rules of its own.
@@ -18,7 +18,7 @@ pub(super) enum Temper {
     Wild,
 }
 
-impl Temper {
+impl ValueKind {
     pub(super) const fn draw(random: &mut Random) -> Self {
         [Self::Calm, Self::Mixed, Self::Mixed, Self::Wild][random.below(4) as usize]
     }

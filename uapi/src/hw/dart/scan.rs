@@ -62,10 +62,10 @@ pub struct Heading {
 
 /// Runs that are told in all: with three windows for each of eight contexts some 2,000 for each, which a person may still
 /// search. Tables may be such that every page is one.
-pub const RUNS_TOLD: u32 = 1 << 16;
+pub const RUNS_REPORTED: u32 = 1 << 16;
 
 /// Lists a stream's tables. It lists at most `room` runs, and subtracts those from `room`.
-pub fn tell(
+pub fn report(
     into: &mut impl fmt::Write,
     room: &mut u32,
     heading: Heading,
@@ -284,7 +284,7 @@ mod tests {
         let base = Ttbr::of(PhysAddr(0x8000)).unwrap_or_default();
         let heading = Heading { window: Window::Dart0, stream: StreamId::BASE, base };
         let (mut text, mut room) = (std::string::String::new(), 2);
-        assert_eq!(tell(&mut text, &mut room, heading, PteFormat::Seed, load), Ok(()));
+        assert_eq!(report(&mut text, &mut room, heading, PteFormat::Seed, load), Ok(()));
         let mut lines = text.lines();
         assert_eq!(lines.next(), Some("dart0 stream 0 base 0x80000008"));
         assert_eq!(lines.nth(1), Some("  0x00004000 0x0000000000100000 pages 1 rw"));

@@ -2,7 +2,7 @@
 //!
 //! It serves three memories. *Scratch* is the large one, *configuration space* a window of words that other
 //! blocks take their parameters from, *instruction RAM* the memory that a small core fetches from. There are
-//! two front doors to the one engine: a block of [registers](regs) with a [command queue](command) of four,
+//! two ways to start a transfer: a block of [registers](regs) with a [command queue](command) of four,
 //! and the coprocessor instruction [XMOV](xmov), whose parameters lie in configuration space.
 //!
 //! The vendor calls the source of a fill "L0". That is no level of memory and nothing at all is read there;

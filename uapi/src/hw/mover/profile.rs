@@ -4,7 +4,7 @@
 //! difference is one field of [`Rules`]; code asks the rules and never which profile it is.
 //!
 //! Only what the seed *says otherwise* is a difference. Where it is silent, both profiles do as the ISA does:
-//! two parameter credits, two bits of direction and sixteen of size at both doors, the encoding of command
+//! two parameter credits, two bits of direction and sixteen of size by command and by XMOV, the encoding of command
 //! `0x66`, per-thread metadata, a clock-gate register that stores. One statement of the seed is followed by
 //! neither: it reads XMOV's direction from a whole word, which is the word that also holds the size; the
 //! vendor's field table and a later edition of the seed's own page give bits 31:30, see [`super::xmov`].

@@ -15,10 +15,10 @@ pub const WINDOW_BYTES: u32 = 0x1_0000;
 /// First byte address of instruction RAM, in the address space of directions 1 and 2 (mover 1; measured).
 pub const INSTRUCTION_RAM: u32 = 0x4_0000;
 
-/// The bits of a size that count, at both doors; sizes are in units (mover 2, 4; measured).
+/// The bits of a size that count, by command and by XMOV; sizes are in units (mover 2, 4; measured).
 pub const SIZE_MASK: u32 = 0xffff;
 
-/// The bits of a direction that count, at both doors (mover 4; measured).
+/// The bits of a direction that count, by command and by XMOV (mover 4; measured).
 pub const DIRECTION_MASK: u32 = 3;
 
 /// Most bytes that one transfer moves.

@@ -139,7 +139,7 @@ impl Tensix {
         }
     }
 
-    /// The condition "the mover has requests outstanding", from any door: C9 or C12 (mover 2; measured).
+    /// The condition "the mover has requests outstanding", of commands or XMOV: C9 or C12 (mover 2; measured).
     pub const fn mover_busy(self) -> u32 {
         match self {
             Self::Blackhole => 1 << 9,

@@ -45,7 +45,7 @@ pub(crate) fn open(args: &DeviceArgs) -> Result<Device> {
 
 /// Sees to it that a run can be given up in the middle of a long task: an embedded engine computes where it is waited for.
 pub(crate) fn prepare_timeout(device: &Device, timeout: Option<f64>) -> Result<Option<Duration>> {
-    let beside = |driver: &mut EmbeddedDriver| driver.bus_mut().device_mut().compute_beside();
+    let beside = |driver: &mut EmbeddedDriver| driver.bus_mut().device_mut().use_engine_thread();
     if timeout.is_some() {
         device.with_embedded(beside).transpose().context("--timeout")?;
     }

@@ -33,7 +33,7 @@ pub(crate) struct Dart {
 }
 
 pub(crate) fn run(args: &Dart) -> Result<()> {
-    let tables = Tables::of(&Seen::of(&args.subject)?.source).map_err(super::untold)?;
+    let tables = Tables::of(&Seen::of(&args.subject)?.source).map_err(super::no_report)?;
     if args.subject.json {
         return files::print_json(&tables);
     }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Explain) -> Result<()> {
         || subject.control.is_some()
         || device::location(&subject.device)? != Location::Embedded;
     let tables = match has_device {
-        true => Some(Tables::of(&Seen::of(subject)?.source).map_err(super::untold)?),
+        true => Some(Tables::of(&Seen::of(subject)?.source).map_err(super::no_report)?),
         false => None,
     };
     let meanings = explain(args.address, subject.device.options.chip, tables.as_ref());

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Faults) -> Result<()> {
     while let Some(Ok(Some(fault))) = seen.device.as_ref().map(Device::fault) {
         faults.push(format!("{fault:#}"));
     }
-    let device = inspect::Faults::of(&seen.source).map_err(super::untold)?;
+    let device = inspect::Faults::of(&seen.source).map_err(super::no_report)?;
     let report = RunFaults { run: seen.failure.map(|why| why.to_string()), faults, device };
     if args.subject.json {
         return files::print_json(&report);

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use ane::device::{Device, Location};
-use ane::inspect::{Control, Source, Untold};
+use ane::inspect::{Control, ReportError, Source};
 use ane::session::{self, Session};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -92,18 +92,22 @@ fn opened(subject: &Subject) -> Result<(Option<Device>, Source)> {
 }
 
 /// The error of a command whose source gave no report.
-pub(crate) fn untold(why: Untold) -> anyhow::Error {
+pub(crate) fn no_report(why: ReportError) -> anyhow::Error {
     let advice = match &why {
-        Untold::Device(why) if !why.is_device_missing() => "only root and the daemon's own user are told",
-        Untold::Device(_) => "`ane doctor` says what is missing; leave --device out and name a MODEL",
-        Untold::Unknown { .. } => {
+        ReportError::Device(why) if !why.is_device_missing() => {
+            "only root and the daemon's own user are told"
+        }
+        ReportError::Device(_) => "`ane doctor` says what is missing; leave --device out and name a MODEL",
+        ReportError::Unknown { .. } => {
             "ask the device with --control SOCKET, start aned with its --control, or leave --device out and name a MODEL"
         }
-        Untold::Refused(_) => {
+        ReportError::Refused(_) => {
             "a timeline begins with `ane trace --on`, and --engine names one of several engines; ask again when it is there"
         }
-        Untold::Control { .. } => "start a device with `vhost-device-ane --control SOCKET`, as the same user",
-        Untold::Nonsense { .. } => "who answers may be of another version; start it again",
+        ReportError::Control { .. } => {
+            "start a device with `vhost-device-ane --control SOCKET`, as the same user"
+        }
+        ReportError::Nonsense { .. } => "who answers may be of another version; start it again",
     };
     Failure::new(Exit::NoDevice, why, advice).into()
 }

@@ -35,7 +35,7 @@ pub(crate) struct Regs {
 }
 
 pub(crate) fn run(args: &Regs) -> Result<()> {
-    let mut registers = Registers::of(&Seen::of(&args.subject)?.source).map_err(super::untold)?;
+    let mut registers = Registers::of(&Seen::of(&args.subject)?.source).map_err(super::no_report)?;
     if let Some(wanted) = &args.range {
         known(wanted, &registers)?;
     }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use ane::count::count;
 use ane::decode::printable;
-use ane::inspect::{Timeline, Untold};
+use ane::inspect::{ReportError, Timeline};
 use ane_device::trace::chrome::Writer;
 use ane_device::trace::{Record, What};
 use anyhow::{Context, Result};
@@ -50,26 +50,26 @@ pub(crate) fn run(args: &Trace) -> Result<()> {
         }
     }
     let (device, source) = super::opened(subject)?;
-    let source = source.timekeeper().map_err(super::untold)?;
+    let source = source.timekeeper().map_err(super::no_report)?;
     if args.on || args.off {
-        return Timeline::keep(&source, args.on).map_err(super::untold);
+        return Timeline::keep(&source, args.on).map_err(super::no_report);
     }
     let Some((model, device)) = subject.model.as_deref().zip(device.as_ref()) else {
-        return show(&Timeline::of(&source).map_err(super::untold)?, subject.json);
+        return show(&Timeline::of(&source).map_err(super::no_report)?, subject.json);
     };
     let was_kept = match Timeline::of(&source) {
         Ok(_) => true,
-        Err(Untold::Refused(_)) => false,
-        Err(why) => return Err(super::untold(why)),
+        Err(ReportError::Refused(_)) => false,
+        Err(why) => return Err(super::no_report(why)),
     };
-    Timeline::keep(&source, true).map_err(super::untold)?;
+    Timeline::keep(&source, true).map_err(super::no_report)?;
     let ran = super::run_on(device, model);
     let timeline = Timeline::of(&source);
     if !was_kept {
-        Timeline::keep(&source, false).map_err(super::untold)?;
+        Timeline::keep(&source, false).map_err(super::no_report)?;
     }
     let (session, outcome) = ran?;
-    show(&timeline.map_err(super::untold)?, subject.json)?;
+    show(&timeline.map_err(super::no_report)?, subject.json)?;
     drop(session);
     outcome.map_err(|why| device::session_failure(&why, device))
 }

@@ -68,10 +68,10 @@ impl Contexts {
             return Some(own);
         }
         let is_his = |member: &&Member| {
-            member.arena.is_beside() && self.slot(member.context).is_some_and(|slot| slot.user == user.id)
+            member.arena.is_extra() && self.slot(member.context).is_some_and(|slot| slot.user == user.id)
         };
         let held = self.of.values().filter(is_his).count();
-        let mut free = ArenaId::all_beside().filter(|&id| !is_taken(id));
+        let mut free = ArenaId::all_extra().filter(|&id| !is_taken(id));
         let first = free.next()?;
         user.may_take(held, free.count().saturating_add(1)).then_some(first)
     }

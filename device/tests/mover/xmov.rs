@@ -1,4 +1,4 @@
-//! The second door: XMOV, its parameters, and how a thread waits (mover 9, vectors 17 to 19).
+//! XMOV, its parameters, and the wait of a thread (mover 9, vectors 17 to 19).
 
 use ane_uapi::hw::mover::model::{self, Outcome};
 
