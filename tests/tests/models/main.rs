@@ -4,6 +4,7 @@
 //! * [`agree`]: those that agree.
 //! * [`kernels`]: kernels for which the array has no room.
 //! * [`placed`]: parts that known indices pick or put.
+//! * [`products`]: what follows a matrix product.
 //! * [`quantized`]: those of few bits.
 //! * [`ranges`]: those whose numbers lie below zero or beyond halves.
 //! * [`refused`]: those that are refused.
@@ -16,6 +17,7 @@ mod activations;
 mod agree;
 mod kernels;
 mod placed;
+mod products;
 mod quantized;
 mod ranges;
 mod refused;

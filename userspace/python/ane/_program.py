@@ -92,7 +92,7 @@ def compare(
     >>> import ane
     >>> layers = ane.compare("tests/models/perceptron.mlpackage")
     >>> layers[0].operation, layers[0].own < 0.001
-    ('matrix product', True)
+    ('linear', True)
     """
     told = _ane.compare((device or default_device())._open, path, _decided(dims, bind), _doubles(arrays), seed)
     return tuple(map(_data.compared, json.loads(told)))
@@ -230,7 +230,7 @@ class Program:
         >>> import ane
         >>> program = ane.load("tests/models/perceptron.mlpackage")
         >>> [layer.operation for layer in program.layers][:2]
-        ['matrix product', 'add']
+        ['linear', 'linear']
         >>> program.tasks[0].layer == program.layers[0]
         True
         """

@@ -74,7 +74,7 @@ impl Graph {
     }
 
     /// `x * y` for each row, of operands that fit, into a tensor that is there already or a part of it.
-    pub(crate) fn matmul_into(&mut self, place: Tensor, x: Tensor, y: Tensor) -> Result<()> {
+    pub(crate) fn matmul_into(&mut self, place: Tensor, x: Tensor, y: Tensor, tail: Tail) -> Result<()> {
         let (first, _) = self.factors(x, y)?;
         // As many rows as can be had with the most lanes, and the rest with fewer.
         let one_task = first.c <= ENGINES * lanes_for(first.c);
@@ -85,7 +85,7 @@ impl Graph {
             }
             let x = self.slice(x, rows.clone(), 0..first.h)?;
             let place = self.slice(place, rows.clone(), 0..first.h)?;
-            self.heads_into(place, x, y, Tail::NONE, lanes_for(rows.end - rows.start))?;
+            self.heads_into(place, x, y, tail, lanes_for(rows.end - rows.start))?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::execute::execute;
 use super::limits::MASK;
 use super::network::array::elements;
 use super::network::evaluate::evaluate;
-use super::network::operation::{Convolution, JoinKind, Operation, Post};
+use super::network::operation::{Convolution, JoinKind, Linear, Operation, Post};
 use super::network::{Array, Fault, Network};
 use crate::container::Axes;
 use crate::device::Device;
@@ -169,14 +169,16 @@ fn source(operation: &Operation, difference: f64, store: f64) -> Source {
         return Source::Store;
     }
     match operation {
-        Operation::Map(map) | Operation::Convolution(Convolution { activation: Some(map), .. })
+        Operation::Map(map)
+        | Operation::Convolution(Convolution { activation: Some(map), .. })
+        | Operation::Linear(Linear { activation: Some(map), .. })
             if map.is_table() =>
         {
             Source::Table
         }
         Operation::Join(join) if matches!(join.kind, JoinKind::Divide | JoinKind::Power) => Source::Table,
         Operation::Reduce(reduce) if reduce.post != Post::None => Source::Table,
-        Operation::Convolution(_) | Operation::Product => Source::Accumulator,
+        Operation::Convolution(_) | Operation::Product | Operation::Linear(_) => Source::Accumulator,
         Operation::Window(window) if !window.maximum => Source::Accumulator,
         _ => Source::Passes,
     }

@@ -29,15 +29,12 @@ struct Flat {
 
 impl Lower<'_> {
     pub(super) fn convolution(&mut self, convolution: &Convolution, inputs: &[ValueId]) -> Result<Held, Why> {
-        let not_known = |operand: usize| Why::NotKnown {
-            operand,
-            name: self.network.values[inputs[operand]].name.clone(),
+        let known = |operand: usize| {
+            let value = self.network.known(inputs[operand]);
+            value.ok_or_else(|| self.not_known(inputs, operand))
         };
-        let weights = self.network.known(inputs[1]).ok_or_else(|| not_known(1))?.clone();
-        let bias = match inputs.get(2) {
-            Some(&bias) => Some(self.network.known(bias).ok_or_else(|| not_known(2))?.values().to_vec()),
-            None => None,
-        };
+        let weights = known(1)?.clone();
+        let bias = if inputs.len() > 2 { Some(known(2)?.values().to_vec()) } else { None };
         let x = self.operand(inputs[0])?;
         let bias = bias.map(|bias| self.halves(&bias));
         match convolution.stride.len() {

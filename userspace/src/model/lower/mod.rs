@@ -31,6 +31,7 @@ use std::collections::HashMap;
 use half::f16;
 
 use super::limits::MASK;
+use super::network::operation::Linear;
 use super::network::{Array, Kind, Network, Operation, ValueId};
 use super::problem::{Problem, Why};
 use crate::build::{Built, Graph, Limit, Shape, Tensor};
@@ -199,7 +200,8 @@ impl Lower<'_> {
             Operation::Join(join) => self.join_values(*join, inputs[0], inputs[1]),
             Operation::Select => self.select(inputs[0], inputs[1], inputs[2]),
             Operation::Convolution(convolution) => self.convolution(convolution, inputs),
-            Operation::Product => self.product(inputs[0], inputs[1], self.network.dims(output).to_vec()),
+            Operation::Product => self.product(&Linear::NONE, inputs, output),
+            Operation::Linear(linear) => self.product(linear, inputs, output),
             Operation::Reduce(reduce) => {
                 let x = self.operand(inputs[0])?;
                 self.reduce(reduce, x)
@@ -297,6 +299,11 @@ impl Lower<'_> {
         let halves = values.iter().map(half).collect();
         self.rounded = worst;
         halves
+    }
+
+    /// The refusal of an operand that has to be known before the run.
+    fn not_known(&self, inputs: &[ValueId], operand: usize) -> Why {
+        Why::NotKnown { operand, name: self.network.values[inputs[operand]].name.clone() }
     }
 
     fn kind(&self, value: ValueId) -> Kind {

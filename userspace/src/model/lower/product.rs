@@ -1,86 +1,118 @@
 //! Matrix products: a known matrix is a convolution's weights, two computed ones are a rewrite and a product (td 7.3).
 
 use super::held::{Held, groups, looped};
-use super::{Lower, Why, shape};
-use crate::build::{Convolution, Lines, Weights};
+use super::{Lower, Why, maps, shape};
+use crate::build::{Convolution, Lines, Tail, Weights};
 use crate::model::network::array::{Walk, stretched};
+use crate::model::network::operation::Linear;
 use crate::model::network::{Array, ValueId};
 
+/// A known matrix, and what the array does behind the sums of its products.
+struct Known<'a> {
+    matrix: &'a Array,
+    /// Stretches to the result.
+    bias: Option<&'a Array>,
+    /// Multiplies the matrix.
+    scale: f64,
+    tail: Tail,
+    /// The axis of the operand that is summed up, and in whose place the outputs are.
+    axis: usize,
+}
+
 impl Lower<'_> {
-    /// `a * b`, of extents `dims`.
-    pub(super) fn product(&mut self, a: ValueId, b: ValueId, dims: Vec<usize>) -> Result<Held, Why> {
-        let rank = dims.len();
-        match (self.network.known(a).cloned(), self.network.known(b).cloned()) {
-            (_, Some(weights)) => {
-                let x = self.operand(a)?.with_rank(rank);
-                // Column `n` of the matrix makes element `n` of the last axis.
-                self.by_weights(&x, &weights, (rank - 1, rank - 1), &dims, true)
+    /// The product of the first two operands, and what follows it.
+    pub(super) fn product(
+        &mut self,
+        linear: &Linear,
+        inputs: &[ValueId],
+        output: ValueId,
+    ) -> Result<Held, Why> {
+        let network = self.network;
+        let dims = network.dims(output);
+        let tail = match linear.activation {
+            Some(map) => maps::tail(map).ok_or(Why::Operation)?,
+            None => Tail::NONE,
+        };
+        let (a, b) = (inputs[0], inputs[1]);
+        // Columns of a matrix on the right make the elements of the last axis, rows of one on the left those of the axis before.
+        let (operand, matrix, axis) = match (network.known(a), network.known(b)) {
+            (_, Some(matrix)) => (a, matrix, dims.len() - 1),
+            (Some(matrix), None) => (b, matrix, dims.len() - 2),
+            (None, None) => {
+                let post_scale = self.halves(&[linear.scale])[0];
+                return self.computed(inputs, dims, Tail { post_scale, ..tail });
             }
-            (Some(weights), None) => {
-                let x = self.operand(b)?.with_rank(rank);
-                self.by_weights(&x, &weights, (rank - 2, rank - 2), &dims, false)
-            }
-            (None, None) => self.computed(a, b, &dims),
-        }
+        };
+        let bias = match inputs.get(2) {
+            Some(&bias) => Some(network.known(bias).ok_or_else(|| self.not_known(inputs, 2))?),
+            None => None,
+        };
+        let x = self.operand(operand)?.with_rank(dims.len());
+        self.by_weights(&x, &Known { matrix, bias, scale: linear.scale, tail, axis }, dims)
     }
 
-    /// Axis `from` of `x` times a known matrix becomes axis `to`.
-    fn by_weights(
-        &mut self,
-        x: &Held,
-        weights: &Array,
-        (from, to): (usize, usize),
-        dims: &[usize],
-        columns_are_outputs: bool,
-    ) -> Result<Held, Why> {
-        let rank = dims.len();
+    /// `x` times a known matrix.
+    fn by_weights(&mut self, x: &Held, known: &Known<'_>, dims: &[usize]) -> Result<Held, Why> {
+        let (rank, axis, matrix) = (dims.len(), known.axis, known.matrix);
         // With a matrix for each batch, a batch is found by its strides, which columns have not.
-        let many = weights.dims().iter().rev().skip(2).any(|&extent| extent != 1);
-        let mut taken = vec![from];
+        let many = matrix.dims().iter().rev().skip(2).any(|&extent| extent != 1);
+        let mut taken = vec![axis];
         if many {
             taken.extend(0..rank - 2);
         }
         let x = self.column_beside(x, &taken)?;
         let result = self.fresh(dims, x.column)?;
-        let (outputs, inputs) = (dims[to], x.dims[from]);
-        let matrix_dims = [vec![1; rank - weights.dims().len()], weights.dims().to_vec()].concat();
+        let (outputs, inputs) = (dims[axis], x.dims[axis]);
         let batches = &dims[..rank - 2];
         // One matrix for all, or one for each batch.
         let count = if many { batches.iter().product() } else { 1 };
         if count as u64 > super::TASKS_MAX {
             return Err(Why::Tasks { tasks: count as u64, most: super::TASKS_MAX });
         }
-        let steps = stretched(&matrix_dims[..rank - 2], batches);
-        let mut walk = Walk::new(batches, 0, &steps);
+        // For each batch the outputs, and for each output what it reads.
+        let ordered = [batches, &[outputs, inputs]].concat();
+        let mut steps = stretched(
+            matrix.dims(),
+            &if axis == rank - 1 { [batches, &[inputs, outputs]].concat() } else { ordered.clone() },
+        );
+        if axis == rank - 1 {
+            steps.swap(rank - 2, rank - 1);
+        }
+        let mut weights = Walk::new(&ordered, 0, &steps);
+        let biases = [batches, &[outputs]].concat();
+        let bias_steps = known.bias.map(|bias| {
+            let steps = stretched(bias.dims(), dims);
+            [&steps[..rank - 2], &[steps[axis]]].concat()
+        });
+        let mut bias = bias_steps.as_ref().map(|steps| Walk::new(&biases, 0, steps));
         for batch in 0..count {
-            let matrix = &weights.values()[if many { walk.next_place() } else { 0 } * outputs * inputs..];
-            let at = |output: usize, input: usize| {
-                if columns_are_outputs {
-                    matrix[input * outputs + output]
-                } else {
-                    matrix[output * inputs + input]
-                }
-            };
-            let ordered: Vec<f64> = (0..outputs)
-                .flat_map(|output| (0..inputs).map(move |input| (output, input)))
-                .map(|(o, i)| at(o, i))
-                .collect();
+            let ordered: Vec<f64> =
+                (0..outputs * inputs).map(|_| known.scale * matrix.values()[weights.next_place()]).collect();
             let halves = self.halves(&ordered);
-            let convolution = Convolution::new(super::extent(outputs), (1, 1), Weights::Half(&halves));
+            let bias: Option<Vec<f64>> = known
+                .bias
+                .zip(bias.as_mut())
+                .map(|(known, walk)| (0..outputs).map(|_| known.values()[walk.next_place()]).collect());
+            let bias = bias.map(|bias| self.halves(&bias));
+            let convolution = Convolution {
+                bias: bias.as_deref(),
+                tail: known.tail,
+                ..Convolution::new(super::extent(outputs), (1, 1), Weights::Half(&halves))
+            };
             let (x, place) = if many {
                 (batch_of(&x, batches, batch), batch_of(&result, batches, batch))
             } else {
                 (x.clone(), result.clone())
             };
-            let mut skip = vec![from];
+            let mut skip = vec![axis];
             skip.extend(x.column);
             let all = groups(&place.dims, &skip, &[&x, &place]);
             let rows = (0..all.len()).max_by_key(|&at| all[at].extent);
             let rest: Vec<_> = (0..all.len()).filter(|&at| Some(at) != rows).map(|at| &all[at]).collect();
             let (h, row) = rows.map_or((1, vec![0; 2]), |at| (all[at].extent, all[at].strides.clone()));
             for places in looped(&rest, 2)? {
-                let source = Lines { base: places[0], plane: x.strides[from], row: row[0] };
-                let to_lines = Lines { base: places[1], plane: place.strides[to], row: row[1] };
+                let source = Lines { base: places[0], plane: x.strides[axis], row: row[0] };
+                let to_lines = Lines { base: places[1], plane: place.strides[axis], row: row[1] };
                 let source = self.view(&x, shape(inputs, h, x.width()), source)?;
                 let to_place = self.view(&place, shape(outputs, h, x.width()), to_lines)?;
                 self.graph.convolution_into(to_place, source, &convolution)?;
@@ -90,11 +122,11 @@ impl Lower<'_> {
     }
 
     /// Both are computed: rows of the first become coefficients.
-    fn computed(&mut self, a: ValueId, b: ValueId, dims: &[usize]) -> Result<Held, Why> {
+    fn computed(&mut self, inputs: &[ValueId], dims: &[usize], tail: Tail) -> Result<Held, Why> {
         let rank = dims.len();
         let (rows, columns) = (rank - 2, rank - 1);
-        let a = self.operand(a)?.with_rank(rank);
-        let b = self.operand(b)?.with_rank(rank);
+        let a = self.operand(inputs[0])?.with_rank(rank);
+        let b = self.operand(inputs[1])?.with_rank(rank);
         let a = self.by_column(&a, Some(columns))?;
         let b = self.by_column(&b, Some(columns))?;
         let inner = a.dims[columns];
@@ -109,7 +141,7 @@ impl Lower<'_> {
             let x = self.view(&a, shape(dims[rows], h, inner), lines(0, &a))?;
             let y = self.view(&b, shape(inner, h, dims[columns]), lines(1, &b))?;
             let place = self.view(&result, shape(dims[rows], h, dims[columns]), lines(2, &result))?;
-            self.graph.matmul_into(place, x, y)?;
+            self.graph.matmul_into(place, x, y, tail)?;
         }
         Ok(result)
     }

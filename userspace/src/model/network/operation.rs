@@ -13,6 +13,8 @@ pub enum Operation {
     Convolution(Convolution),
     /// `[.., M, K]` times `[.., K, N]`.
     Product,
+    /// The same, with what follows it; perhaps a bias, which stretches to the result.
+    Linear(Linear),
     /// Axes that become one value.
     Reduce(Reduce),
     /// The largest or the mean of a window that moves over the last axes.
@@ -139,6 +141,20 @@ pub enum JoinKind {
     Power,
 }
 
+/// What follows a matrix product: `activation(scale * product + bias)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Linear {
+    /// Multiplies each sum.
+    pub scale: f64,
+    /// The function on each element of the result.
+    pub activation: Option<Map>,
+}
+
+impl Linear {
+    /// Nothing.
+    pub const NONE: Self = Self { scale: 1.0, activation: None };
+}
+
 /// A convolution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Convolution {
@@ -250,6 +266,7 @@ impl Operation {
             Self::Select => "select",
             Self::Convolution(_) => "convolution",
             Self::Product => "matrix product",
+            Self::Linear(_) => "linear",
             Self::Reduce(reduce) => match reduce.kind {
                 ReduceKind::Sum => "sum",
                 ReduceKind::Mean => "mean",
@@ -310,7 +327,8 @@ impl Map {
         }
     }
 
-    /// Whether a convolution can end with it: the engine has ReLU behind its array, or one table.
+    /// Whether a convolution, or a product with a known matrix, can end with it: the engine has ReLU behind its array, or
+    /// one table.
     pub(crate) fn ends_convolution(&self) -> bool {
         match *self {
             Self::Clip(low, high) => low <= high,

@@ -13,7 +13,7 @@ pub(super) fn infer(operation: &Operation, operands: &[&[usize]]) -> Result<Vec<
     match operation {
         Operation::Join(_) | Operation::Product => count("2", given == 2)?,
         Operation::Select => count("3", given == 3)?,
-        Operation::Convolution(_) => count("2 or 3", matches!(given, 2 | 3))?,
+        Operation::Convolution(_) | Operation::Linear(_) => count("2 or 3", matches!(given, 2 | 3))?,
         Operation::Concat(_) => count("at least 1", given > 0)?,
         _ => count("1", given == 1)?,
     }
@@ -27,6 +27,15 @@ pub(super) fn infer(operation: &Operation, operands: &[&[usize]]) -> Result<Vec<
         Operation::Select => broadcast(&broadcast(first, operands[1])?, operands[2]),
         Operation::Convolution(convolution) => self::convolution(convolution, operands),
         Operation::Product => product(first, operands[1]),
+        Operation::Linear(_) => {
+            let dims = product(first, operands[1])?;
+            match operands.get(2) {
+                Some(&bias) if broadcast(&dims, bias)? != dims => {
+                    Err(Fault::Broadcast { first: dims, second: bias.to_vec() })
+                }
+                _ => Ok(dims),
+            }
+        }
         Operation::Reduce(reduce) => {
             let mut dims = first.to_vec();
             for &axis in &reduce.axes {

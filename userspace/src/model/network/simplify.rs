@@ -1,7 +1,9 @@
 //! Layers that the engine does in one pass are made one: what follows a convolution and what is known joins it.
 //!
+//! * `products`: what follows a matrix product.
 //! * `reductions`: what stands around a reduction.
 
+mod products;
 mod reductions;
 
 use super::array::Array;
@@ -62,7 +64,11 @@ impl Network {
         match node.operation {
             Operation::Map(map) => {
                 let producer = uses.alone(node.inputs[0])?;
-                self.takes_activation(producer, map).then_some(producer)
+                let takes = match map {
+                    Map::Affine { scale, offset } => self.product_takes_affine(producer, scale, offset),
+                    _ => self.takes_activation(producer, map),
+                };
+                takes.then_some(producer)
             }
             Operation::Join(Join { kind: kind @ (JoinKind::Add | JoinKind::Multiply), relu }) => {
                 let (first, second) = (node.inputs[0], node.inputs[1]);
@@ -72,7 +78,11 @@ impl Network {
                     _ => return None,
                 };
                 let producer = uses.alone(x)?;
-                self.joins_convolution(producer, x, constant, kind, relu).then_some(producer)
+                let constant = self.known(constant)?.clone();
+                let stays = self.dims(x) == self.dims(node.output);
+                let joins = self.joins_convolution(producer, x, &constant, kind, relu)
+                    || !relu && stays && self.product_takes(producer, kind, &constant);
+                joins.then_some(producer)
             }
             _ => None,
         }
@@ -100,6 +110,7 @@ impl Network {
             Operation::Join(join) if map == Map::Relu && is_planar(join.kind) && !join.relu => {
                 join.relu = true
             }
+            Operation::Product | Operation::Linear(_) => return self.product_takes_activation(producer, map),
             _ => return false,
         }
         true
@@ -110,7 +121,7 @@ impl Network {
         &mut self,
         producer: usize,
         x: ValueId,
-        constant: ValueId,
+        factors: &Array,
         kind: JoinKind,
         relu: bool,
     ) -> bool {
@@ -120,9 +131,7 @@ impl Network {
         let inputs = self.nodes[producer].inputs.clone();
         let outputs = self.dims(x)[1];
         let rank = self.dims(x).len();
-        let (Some(weights), Some(factors)) = (self.known(inputs[1]), self.known(constant)) else {
-            return false;
-        };
+        let Some(weights) = self.known(inputs[1]) else { return false };
         let Some(each) = per_channel(factors, outputs, rank) else { return false };
         let old_bias = match inputs.get(2) {
             Some(&bias) => match self.known(bias) {

@@ -20,7 +20,7 @@ const PRODUCTS_MAX: u64 = 1 << 32;
 fn products(operation: &Operation, operands: &[&[usize]], dims: &[usize]) -> u64 {
     let each: &[usize] = match operation {
         Operation::Convolution(_) => &operands[1][1..],
-        Operation::Product => operands[0].last_chunk::<1>().map_or(&[], |last| last),
+        Operation::Product | Operation::Linear(_) => operands[0].last_chunk::<1>().map_or(&[], |last| last),
         Operation::Window(window) => &window.kernel,
         _ => &[],
     };
@@ -64,6 +64,17 @@ pub(crate) fn unbounded(operation: &Operation, operands: &[&Array]) -> Result<Ar
             moving::convolution(convolution, first, operands[1], operands.get(2).copied(), dims)
         }
         Operation::Product => product(first, operands[1], dims),
+        Operation::Linear(linear) => {
+            let sums = product(first, operands[1], dims)?.map(|sum| linear.scale * sum);
+            let sums = match operands.get(2) {
+                Some(bias) => both(&sums, bias, |sum, bias| sum + bias)?,
+                None => sums,
+            };
+            Ok(match linear.activation {
+                Some(map) => sums.map(|sum| maps::map(map, sum)),
+                None => sums,
+            })
+        }
         Operation::Reduce(reduce) => self::reduce(reduce, first, dims),
         Operation::Window(window) => moving::window(window, first, dims),
         Operation::Reshape(dims) => first.reshaped(dims.clone()),
