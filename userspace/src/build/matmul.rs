@@ -3,7 +3,8 @@
 //! `x * y` with `x` of `[M, K]` (M channels, K columns) and `y` of `[K, N]` (K channels, N columns): a planar copy
 //! writes `x` to scratch memory with `L` channels interleaved, which is how coefficients of `L` lanes lie; then a
 //! convolution of `y` takes them from there (td 7.3). One task makes as many outputs as 16 engines have lanes; more are
-//! divided over tasks. Rows of both operands are heads, each a product of its own, the last first.
+//! divided over tasks. Rows of both operands are heads, each a product of its own, the last first. One copy writes all heads: a row of the
+//! interleaved planes is the coefficients of a head (Chosen).
 
 use ane_uapi::hw::td::neural::OpMode;
 
@@ -62,13 +63,15 @@ impl Graph {
     /// The product of each row of both, into a tensor that is there already.
     fn heads_into(&mut self, result: Tensor, x: Tensor, y: Tensor, tail: Tail, lanes: u32) -> Result<()> {
         let (first, second) = (self.shape(x)?, self.shape(y)?);
+        let kernels = self.unary(x, Element::COPY)?;
+        self.interleave(kernels, lanes)?;
         for head in (0..first.h).rev() {
             let row = head..head + 1;
-            let x = self.slice(x, 0..first.c, row.clone())?;
+            let kernels = self.slice(kernels, 0..first.c, row.clone())?;
             let y = self.slice(y, 0..second.c, row.clone())?;
             let channels = self.shape(result)?.c;
             let place = self.slice(result, 0..channels, row)?;
-            self.head_into(place, x, y, tail, lanes)?;
+            self.head_into(place, kernels, y, (tail, lanes))?;
         }
         Ok(())
     }
@@ -99,11 +102,15 @@ impl Graph {
         Err(BuildError::Shapes { operation: "matrix product", first, second })
     }
 
-    /// One head: the rewrite, then a task for as many outputs as 16 engines have lanes.
-    fn head_into(&mut self, place: Tensor, x: Tensor, y: Tensor, tail: Tail, lanes: u32) -> Result<()> {
-        let rows = self.shape(x)?.c;
-        let kernels = self.unary(x, Element::COPY)?;
-        self.interleave(kernels, lanes)?;
+    /// One head: a task for as many outputs as 16 engines have lanes.
+    fn head_into(
+        &mut self,
+        place: Tensor,
+        kernels: Tensor,
+        y: Tensor,
+        (tail, lanes): (Tail, u32),
+    ) -> Result<()> {
+        let rows = self.shape(kernels)?.c;
         let each = ENGINES * lanes;
         if rows <= each {
             return self.product_into(place, kernels, y, None, (tail, lanes));
