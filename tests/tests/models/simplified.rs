@@ -42,6 +42,35 @@ fn constant(random: &mut Random, network: &mut Network) -> ValueId {
     network.constant("constant", array, Kind::Real)
 }
 
+/// A norm as models write it, or one that looks like it: means over other axes, of another tensor, or read twice.
+fn norm(random: &mut Random, network: &mut Network, x: ValueId, other: ValueId) -> ValueId {
+    let add = |network: &mut Network, operation: Operation, inputs: &[ValueId]| {
+        network.add("norm", operation, inputs, Kind::Real).unwrap()
+    };
+    let axes = [vec![2], vec![1, 2], vec![0, 2]][random.below(3) as usize].clone();
+    let wrong = random.below(8);
+    let mean = |axes: &[usize]| Reduce {
+        kind: ReduceKind::Mean,
+        axes: axes.to_vec(),
+        square: false,
+        epsilon: 0.0,
+        post: Post::None,
+    };
+    let of_mean = if wrong == 0 && network.dims(x) == network.dims(other) { other } else { x };
+    let means = add(network, Operation::Reduce(mean(&axes)), &[of_mean]);
+    let join = |kind| Operation::Join(Join { kind, relu: false });
+    let centred = add(network, join(JoinKind::Subtract), &[x, means]);
+    let again = if wrong == 1 { vec![1] } else { axes };
+    let deviation = Reduce { square: true, epsilon: 0.25, post: Post::ReciprocalSquareRoot, ..mean(&again) };
+    let factor = add(network, Operation::Reduce(deviation), &[centred]);
+    let operands = if random.below(2) == 0 { [centred, factor] } else { [factor, centred] };
+    let normal = add(network, join(JoinKind::Multiply), &operands);
+    // Roots and reciprocals behind it want numbers above zero.
+    let normal = add(network, Operation::Map(Map::Square), &[normal]);
+    let addend = if wrong == 2 { factor } else { network.constant("one", Array::scalar(1.0), Kind::Real) };
+    add(network, join(JoinKind::Add), &[normal, addend])
+}
+
 /// The layers around reductions and products in models, and some that look like them.
 fn layer(random: &mut Random, network: &mut Network, values: &[ValueId]) -> ValueId {
     // Mostly the newest value, so that chains come about.
@@ -59,7 +88,7 @@ fn layer(random: &mut Random, network: &mut Network, values: &[ValueId]) -> Valu
         Map::Affine { scale: 0.5, offset: 0.25 },
         Map::Affine { scale: 0.125, offset: 0.0 },
     ];
-    let (operation, inputs) = match random.below(20) {
+    let (operation, inputs) = match random.below(22) {
         0 | 1 => {
             let kind = [ReduceKind::Sum, ReduceKind::Mean, ReduceKind::Maximum][random.below(3) as usize];
             let axes = vec![random.below(3) as usize];
@@ -72,6 +101,7 @@ fn layer(random: &mut Random, network: &mut Network, values: &[ValueId]) -> Valu
         6 => (Operation::Map(Map::Reciprocal), vec![x]),
         7 => (Operation::Map(Map::Affine { scale: 1.0, offset: 0.25 }), vec![x]),
         8 => (join(JoinKind::Divide), vec![other, x]),
+        20 | 21 => return norm(random, network, x, other),
         12..=14 => return product(random, network, x, other),
         15 | 16 => (Operation::Map(maps[random.below(maps.len() as u32) as usize]), vec![x]),
         17..=19 => {
@@ -110,7 +140,7 @@ fn joined_by_products(network: &Network) -> [bool; 3] {
 
 #[test]
 fn simpler_networks_mean_what_they_meant() {
-    let (mut joined, mut by_products) = (0, [0; 3]);
+    let (mut joined, mut norms, mut by_products) = (0, 0, [0; 3]);
     for seed in 0..10_000 {
         let mut random = Random::new(seed);
         let mut network = Network::default();
@@ -128,6 +158,7 @@ fn simpler_networks_mean_what_they_meant() {
         let wanted = exact(&network, std::slice::from_ref(&x));
         network.simplify();
         joined += network.nodes.iter().filter(|node| has_joined(&node.operation)).count();
+        norms += network.nodes.iter().filter(|node| node.operation.name() == "norm").count();
         for (count, joined) in by_products.iter_mut().zip(joined_by_products(&network)) {
             *count += u32::from(joined);
         }
@@ -140,5 +171,6 @@ fn simpler_networks_mean_what_they_meant() {
         }
     }
     assert!(joined > 500, "{joined} reductions took others in");
+    assert!(norms > 500, "{norms} norms became layers");
     assert!(by_products.iter().all(|&joined| joined > 500), "{by_products:?} networks have a joined product");
 }

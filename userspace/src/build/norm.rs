@@ -57,7 +57,8 @@ impl Graph {
         self.binary(scaled, beta, Element::ADD)
     }
 
-    fn normalise_planes(&mut self, place: Tensor, x: Tensor, epsilon: f16) -> Result<()> {
+    /// Each channel less its mean, over its deviation, into a tensor that is there already or a part of it.
+    pub(crate) fn normalise_planes(&mut self, place: Tensor, x: Tensor, epsilon: f16) -> Result<()> {
         let channels = self.shape(x)?.c;
         let statistics = self.intermediate("statistics", Shape::new(channels, 2, 1))?;
         let mean = self.slice(statistics, 0..channels, 0..1)?;

@@ -7,7 +7,7 @@
 //! * `held`: tensors of any rank over a tensor of the builder.
 //! * `columns`: another axis as columns.
 //! * `each`: operations element by element over operands that stretch.
-//! * `maps`, `wave`, `joins`, `arrange`, `reduce`, `product`, `convolution`, `window`: operations.
+//! * `maps`, `wave`, `joins`, `arrange`, `reduce`, `norm`, `product`, `convolution`, `window`: operations.
 //! * `taps`: which taps of a kernel become channels. `stack`: the operand with those channels. `volume`: kernels
 //!   that move along depth as well.
 
@@ -18,6 +18,7 @@ mod each;
 mod held;
 mod joins;
 mod maps;
+mod norm;
 mod product;
 mod reduce;
 mod stack;
@@ -205,6 +206,10 @@ impl Lower<'_> {
             Operation::Reduce(reduce) => {
                 let x = self.operand(inputs[0])?;
                 self.reduce(reduce, x)
+            }
+            Operation::Normalise(normalise) => {
+                let x = self.operand(inputs[0])?;
+                self.normalise(normalise, x)
             }
             Operation::Window(window) => {
                 let x = self.operand(inputs[0])?;

@@ -17,6 +17,8 @@ pub enum Operation {
     Linear(Linear),
     /// Axes that become one value.
     Reduce(Reduce),
+    /// What is left of the mean, over the root of the mean of its squares.
+    Normalise(Normalise),
     /// The largest or the mean of a window that moves over the last axes.
     Window(Window),
     /// The same elements with other extents.
@@ -196,6 +198,14 @@ pub struct Reduce {
     pub post: Post,
 }
 
+/// A norm: `(x - mean) / sqrt(mean of (x - mean)^2 + epsilon)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Normalise {
+    /// The axes over which means are taken, rising.
+    pub axes: Vec<usize>,
+    pub epsilon: f64,
+}
+
 /// How elements become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceKind {
@@ -273,6 +283,7 @@ impl Operation {
                 ReduceKind::Maximum => "largest",
                 ReduceKind::Minimum => "smallest",
             },
+            Self::Normalise(_) => "norm",
             Self::Window(window) => {
                 if window.maximum {
                     "largest in a window"

@@ -43,6 +43,13 @@ pub(super) fn infer(operation: &Operation, operands: &[&[usize]]) -> Result<Vec<
             }
             Ok(dims)
         }
+        Operation::Normalise(normalise) => {
+            let mut dims = first.to_vec();
+            for &axis in &normalise.axes {
+                extent(&mut dims, axis, first)?;
+            }
+            Ok(dims)
+        }
         Operation::Window(window) => self::window(window, first),
         Operation::Reshape(dims) => {
             let all = |dims: &[usize]| dims.iter().try_fold(1_usize, |all, &extent| all.checked_mul(extent));

@@ -1,8 +1,10 @@
 //! Layers that the engine does in one pass are made one: what follows a convolution and what is known joins it.
 //!
+//! * `norms`: means, deviations and what they are applied to.
 //! * `products`: what follows a matrix product.
 //! * `reductions`: what stands around a reduction.
 
+mod norms;
 mod products;
 mod reductions;
 
@@ -41,6 +43,7 @@ impl Network {
         let mut joined = vec![false; self.nodes.len()];
         for (at, joined) in joined.iter_mut().enumerate() {
             self.divides_by_reduction(at, &uses);
+            self.becomes_norm(at, &uses);
             let into = self.joins_producer(at, &uses).or_else(|| self.joins_reduction(at, &uses));
             let Some(into) = into else {
                 self.gives_relu(at, &uses);

@@ -8,7 +8,7 @@ pub mod moving;
 
 use super::array::{Array, broadcast, stretched, strides};
 use super::fault::Fault;
-use super::operation::{Cut, Join, JoinKind, Operation, Post, Reduce, ReduceKind};
+use super::operation::{Cut, Join, JoinKind, Normalise, Operation, Post, Reduce, ReduceKind};
 use super::shape;
 
 pub use maps::map;
@@ -76,6 +76,7 @@ pub(crate) fn unbounded(operation: &Operation, operands: &[&Array]) -> Result<Ar
             })
         }
         Operation::Reduce(reduce) => self::reduce(reduce, first, dims),
+        Operation::Normalise(normalise) => self::normalise(normalise, first),
         Operation::Window(window) => moving::window(window, first, dims),
         Operation::Reshape(dims) => first.reshaped(dims.clone()),
         Operation::Permute(order) => {
@@ -159,6 +160,18 @@ fn reduce(reduce: &Reduce, x: &Array, dims: Vec<usize>) -> Result<Array, Fault> 
         }
     };
     Array::new(dims, left.into_iter().map(finish).collect())
+}
+
+fn normalise(normalise: &Normalise, x: &Array) -> Result<Array, Fault> {
+    let &Normalise { ref axes, epsilon } = normalise;
+    let mut dims = x.dims().to_vec();
+    axes.iter().for_each(|&axis| dims[axis] = 1);
+    let mean =
+        Reduce { kind: ReduceKind::Mean, axes: axes.clone(), square: false, epsilon: 0.0, post: Post::None };
+    let centred = both(x, &reduce(&mean, x, dims.clone())?, |x, mean| x - mean)?;
+    let deviation = Reduce { square: true, epsilon, post: Post::ReciprocalSquareRoot, ..mean };
+    let factor = reduce(&deviation, &centred, dims)?;
+    both(&centred, &factor, |x, factor| x * factor)
 }
 
 fn product(a: &Array, b: &Array, dims: Vec<usize>) -> Result<Array, Fault> {
