@@ -59,12 +59,13 @@ fn run(network: Network, dims: &[usize]) -> (usize, f64, f64) {
 
 #[test]
 fn product_with_a_known_matrix_and_what_follows_it_is_one_task() {
-    // Lines of the operand have to lie along another axis than the one that is summed up.
+    // Lines of the operand have to lie along another axis than the one that is summed up: a task exchanges them. The product
+    // itself exchanges them again.
     let turned = 1;
     let gelu = Some(Map::Gelu);
     let chains = [
         // A factor and an addend for each column, from the right.
-        (&[1, 40, 24][..], &[24, 17][..], false, &[17][..], &[1, 1, 17][..], gelu, turned + 1 + turned),
+        (&[1, 40, 24][..], &[24, 17][..], false, &[17][..], &[1, 1, 17][..], gelu, turned + 1),
         // For each row, from the left.
         (&[3, 24, 40], &[17, 24], true, &[17, 1], &[1, 17, 1], Some(Map::Sigmoid), 1),
         // One for all.
@@ -73,7 +74,7 @@ fn product_with_a_known_matrix_and_what_follows_it_is_one_task() {
         (&[3, 24, 40], &[3, 17, 24], true, &[17, 1], &[3, 17, 1], Some(Map::Tanh), 3),
         (&[1, 24, 40], &[3, 17, 24], true, &[3, 1, 1], &[3, 17, 1], None, 3),
         // A single row.
-        (&[1, 24], &[24, 17], false, &[17], &[17], gelu, turned + 1 + turned),
+        (&[1, 24], &[24, 17], false, &[17], &[17], gelu, turned + 1),
     ];
     for (x, matrix, is_left, factor, addend, map, tasks) in chains {
         let chain = Chain { x, matrix, is_left, factor, addend, map };

@@ -41,6 +41,18 @@ pub(super) fn windows_outputs_max(inputs: u32, rows: u32, columns: u32) -> u32 {
     u32::try_from(left / channel.max(1)).unwrap_or(u32::MAX)
 }
 
+impl Graph {
+    /// Whether one task makes so many outputs of so many inputs, and exchanges them for the columns.
+    pub(crate) fn turns_at_once(&self, inputs: usize, outputs: usize, columns: usize) -> bool {
+        let tile =
+            |extent: usize| (HALF * extent.min(NEURAL_TILE as usize) as u64).next_multiple_of(CHIP_ALIGN);
+        let [from, to] = [(inputs, columns), (columns, outputs)]
+            .map(|(lines, columns)| (lines as u64).saturating_mul(tile(columns)));
+        let coefficients = (HALF * inputs as u64).saturating_mul(outputs as u64);
+        from.saturating_add(to) <= ROW_BYTES_MAX && coefficients < self.hierarchy.split_bytes().into()
+    }
+}
+
 /// The channels of each pass over operands of these shapes, whose tiles are at most `tile` columns wide.
 ///
 /// Operands of one channel stretch to those of the others.

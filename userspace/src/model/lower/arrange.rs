@@ -1,6 +1,6 @@
 //! Elements in another order or number. What strides say costs nothing; the rest is copies.
 
-use super::held::{COLUMNS_ALIGN, Held};
+use super::held::{COLUMNS_ALIGN, HALF, Held};
 use super::{Lower, Why};
 use crate::model::network::array::elements;
 use crate::model::network::operation::Cut;
@@ -237,15 +237,37 @@ fn spans(from: &[usize], to: &[usize]) -> Vec<(usize, usize, usize, usize)> {
 }
 
 /// The same lines under other axes, if strides allow it.
+/// The axis that has the columns after a reshape if `axis` has them before it and nothing is moved.
+pub(super) fn last_of(from: &[usize], to: &[usize], axis: usize) -> Option<usize> {
+    let (a, b, c, d) = spans(from, to).into_iter().find(|&(a, b, ..)| (a..b).contains(&axis))?;
+    let is_alone = (a..b).all(|other| other == axis || from[other] == 1);
+    let last = (c..d).rev().find(|&axis| to[axis] != 1)?;
+    (is_alone && (to[last] == from[axis] || to[last].is_multiple_of(COLUMNS_ALIGN))).then_some(last)
+}
+
 fn regrouped(x: &Held, dims: &[usize]) -> Option<Held> {
     let mut held = Held { dims: dims.to_vec(), strides: vec![0; dims.len()], column: None, ..x.clone() };
     for (a, b, c, d) in spans(&x.dims, dims) {
         let from: Vec<usize> = (a..b).filter(|&axis| x.dims[axis] != 1).collect();
         let to: Vec<usize> = (c..d).filter(|&axis| dims[axis] != 1).collect();
         if let Some(column) = x.column.filter(|column| from.contains(column)) {
-            let (&[_], &[axis]) = (from.as_slice(), to.as_slice()) else { return None };
-            held.column = Some(axis);
-            debug_assert_eq!(x.dims[column], dims[axis], "spans have as many elements");
+            let line = |columns: usize| HALF * columns as u64;
+            match (from.as_slice(), to.as_slice()) {
+                (&[_], &[axis]) => {
+                    debug_assert_eq!(x.dims[column], dims[axis], "spans have as many elements");
+                    held.column = Some(axis);
+                }
+                // A line is divided into lines, each of which begins at a multiple of 64 bytes.
+                (&[_], [outer @ .., axis]) if dims[*axis].is_multiple_of(COLUMNS_ALIGN) => {
+                    held.column = Some(*axis);
+                    let mut stride = line(dims[*axis]);
+                    for &axis in outer.iter().rev() {
+                        held.strides[axis] = stride;
+                        stride *= dims[axis] as u64;
+                    }
+                }
+                _ => return None,
+            }
             continue;
         }
         if let (&[one], &[other]) = (from.as_slice(), to.as_slice()) {

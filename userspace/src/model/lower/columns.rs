@@ -11,6 +11,11 @@ impl Lower<'_> {
         if held.column == column {
             return Ok(held.clone());
         }
+        // Several layers may want the same.
+        let key = (held.place(), column);
+        if let Some(turned) = self.turned.get(&key) {
+            return Ok(turned.clone());
+        }
         let result = self.fresh(&held.dims, column)?;
         let skip: Vec<usize> = [held.column, column].into_iter().flatten().collect();
         let all = groups(&held.dims, &skip, &[held, &result]);
@@ -28,6 +33,7 @@ impl Lower<'_> {
             let place = self.view(&result, shape(w, h, c), place)?;
             self.graph.pass_through_into(place, source, Tail::NONE.transposed())?;
         }
+        self.turned.insert(key, result.clone());
         Ok(result)
     }
 

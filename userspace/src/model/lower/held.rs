@@ -6,6 +6,9 @@ use crate::model::network::Fault;
 use crate::model::network::array::{Array, Walk, strides};
 use crate::model::network::operation::Cut;
 
+/// Bytes of an element.
+pub(super) const HALF: u64 = 2;
+
 /// Columns between places where a line may begin: 64 bytes.
 pub(super) const COLUMNS_ALIGN: usize = 32;
 
@@ -23,7 +26,14 @@ pub(super) struct Held {
     pub(super) column: Option<usize>,
 }
 
+/// What tells a tensor from another one, or from one whose axes lie in another way.
+pub(super) type Place = (Tensor, Vec<usize>, Vec<u64>, u64, Option<usize>);
+
 impl Held {
+    pub(super) fn place(&self) -> Place {
+        (self.tensor, self.dims.clone(), self.strides.clone(), self.base, self.column)
+    }
+
     /// The last axis, if it is longer than 1.
     pub(super) fn last_column(dims: &[usize]) -> Option<usize> {
         dims.len().checked_sub(1).filter(|&axis| dims[axis] > 1)

@@ -5,7 +5,7 @@
 //! rearrangements cost nothing (`held`), and one pass exchanges the axis of the columns for another (`columns`).
 //!
 //! * `held`: tensors of any rank over a tensor of the builder.
-//! * `columns`: another axis as columns.
+//! * `columns`: another axis as columns. `wish`: who wants which.
 //! * `each`: operations element by element over operands that stretch.
 //! * `maps`, `wave`, `joins`, `arrange`, `reduce`, `norm`, `product`, `convolution`, `window`: operations.
 //! * `taps`: which taps of a kernel become channels. `stack`: the operand with those channels. `volume`: kernels
@@ -26,6 +26,7 @@ mod taps;
 mod volume;
 mod wave;
 mod window;
+mod wish;
 
 use std::collections::HashMap;
 
@@ -152,6 +153,10 @@ pub(super) struct Lower<'n> {
     held: Vec<Option<Held>>,
     /// Constants that lie in the program already, by value and axis of the columns.
     constants: HashMap<(ValueId, Option<usize>), Held>,
+    /// Tensors that were given other columns, by where they lay and the new axis.
+    turned: HashMap<(held::Place, Option<usize>), Held>,
+    /// The layers that read each value.
+    readers: Vec<Vec<usize>>,
     /// The largest difference between a constant and its half.
     rounded: f64,
 }
@@ -159,7 +164,12 @@ pub(super) struct Lower<'n> {
 impl<'n> Lower<'n> {
     fn new(network: &'n Network, graph: &'n mut Graph) -> Self {
         let held = vec![None; network.values.len()];
-        Self { network, graph, held, constants: HashMap::new(), rounded: 0.0 }
+        let mut readers = vec![Vec::new(); network.values.len()];
+        for (at, node) in network.nodes.iter().enumerate() {
+            node.inputs.iter().for_each(|&input| readers[input].push(at));
+        }
+        let (constants, turned) = (HashMap::new(), HashMap::new());
+        Self { network, graph, held, constants, turned, readers, rounded: 0.0 }
     }
 }
 

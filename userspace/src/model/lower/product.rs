@@ -17,6 +17,8 @@ struct Known<'a> {
     tail: Tail,
     /// The axis of the operand that is summed up, and in whose place the outputs are.
     axis: usize,
+    /// The outputs become columns, if that is no more work.
+    turns: bool,
 }
 
 impl Lower<'_> {
@@ -48,7 +50,8 @@ impl Lower<'_> {
             None => None,
         };
         let x = self.operand(operand)?.with_rank(dims.len());
-        self.by_weights(&x, &Known { matrix, bias, scale: linear.scale, tail, axis }, dims)
+        let turns = self.is_wanted_as_columns(output, axis);
+        self.by_weights(&x, &Known { matrix, bias, scale: linear.scale, tail, axis, turns }, dims)
     }
 
     /// `x` times a known matrix.
@@ -61,8 +64,10 @@ impl Lower<'_> {
             taken.extend(0..rank - 2);
         }
         let x = self.column_beside(x, &taken)?;
-        let result = self.fresh(dims, x.column)?;
         let (outputs, inputs) = (dims[axis], x.dims[axis]);
+        let turns =
+            known.turns && !many && outputs > 1 && self.graph.turns_at_once(inputs, outputs, x.width());
+        let result = self.fresh(dims, if turns { Some(axis) } else { x.column })?;
         let batches = &dims[..rank - 2];
         // One matrix for all, or one for each batch.
         let count = if many { batches.iter().product() } else { 1 };
@@ -96,7 +101,7 @@ impl Lower<'_> {
             let bias = bias.map(|bias| self.halves(&bias));
             let convolution = Convolution {
                 bias: bias.as_deref(),
-                tail: known.tail,
+                tail: Tail { transpose: turns, ..known.tail },
                 ..Convolution::new(super::extent(outputs), (1, 1), Weights::Half(&halves))
             };
             let (x, place) = if many {
@@ -112,9 +117,12 @@ impl Lower<'_> {
             let (h, row) = rows.map_or((1, vec![0; 2]), |at| (all[at].extent, all[at].strides.clone()));
             for places in looped(&rest, 2)? {
                 let source = Lines { base: places[0], plane: x.strides[axis], row: row[0] };
-                let to_lines = Lines { base: places[1], plane: place.strides[axis], row: row[1] };
+                let channels = if turns { x.column } else { Some(axis) };
+                let plane = channels.map_or(0, |axis| place.strides[axis]);
+                let to_lines = Lines { base: places[1], plane, row: row[1] };
                 let source = self.view(&x, shape(inputs, h, x.width()), source)?;
-                let to_place = self.view(&place, shape(outputs, h, x.width()), to_lines)?;
+                let (c, w) = if turns { (x.width(), outputs) } else { (outputs, x.width()) };
+                let to_place = self.view(&place, shape(c, h, w), to_lines)?;
                 self.graph.convolution_into(to_place, source, &convolution)?;
             }
         }
