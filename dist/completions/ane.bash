@@ -1796,7 +1796,7 @@ _ane() {
             return 0
             ;;
         ane__subcmd__report)
-            opts="-o -h -V --output --force --chip --help --version"
+            opts="-o -h -V --output --force --chip --run --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -199,6 +199,7 @@ complete -c ane -n "__fish_ane_using_subcommand patch" -s V -l version -d 'Print
 complete -c ane -n "__fish_ane_using_subcommand report" -s o -l output -d 'Where to write the page' -r -F
 complete -c ane -n "__fish_ane_using_subcommand report" -l chip -d 'The chip whose time and memory are shown: t8103 (M1), t6000, t6001, t6002 or t8112' -r
 complete -c ane -n "__fish_ane_using_subcommand report" -l force -d 'Overwrite a file that exists'
+complete -c ane -n "__fish_ane_using_subcommand report" -l run -d 'Run each program once in this process with inputs of zeros, and show the task at which a fault ends it'
 complete -c ane -n "__fish_ane_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand report" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand exec" -l root -d 'Make the names in the empty folder DIR by which tools look for the driver of a real engine, for as long as CMD runs: device tree, links of sysfs, node. Tools that check a machine take the folder with --root' -r -F

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 import numpy
 import pytest
@@ -107,11 +107,11 @@ def click_through(page: Path, width: int) -> Dict[str, Any]:
     return found
 
 
-def report(folder: Path, *programs: Path) -> Path:
+def report(folder: Path, *programs: Path, options: Sequence[str] = ()) -> Path:
     page = folder / "page.html"
     # Pages begin with the programs' names: without the folder they are the same everywhere.
     names = [program.relative_to(folder) if program.is_relative_to(folder) else program for program in programs]
-    subprocess.run([command(), "report", *names, "-o", page, "--force"], check=True, cwd=folder)
+    subprocess.run([command(), "report", *names, "-o", page, "--force", *options], check=True, cwd=folder)
     return page
 
 
@@ -160,6 +160,15 @@ def test_two_programs_are_side_by_side_with_their_differences_and_a_refusal(netw
         assert found["views"][-1][0] == "Differences" and found["views"][-1][1] > 100
     shown = chromium(page, "--dump-dom")
     assert "Task 1 is refused" in shown and "refused: 1" in shown
+
+
+@browser
+def test_fault_of_a_run_is_shown_at_its_task(network: Path, tmp_path: Path) -> None:
+    far = patch(network, tmp_path / "far.anec", "--task", "0", "--set", "SrcPlaneStride1=0x4000000")
+    page = report(tmp_path, far, options=["--run"])
+    assert click_through(page, 400)["errors"] == []
+    shown = chromium(page, "--dump-dom")
+    assert "A run ended at task 0: transfer faulted at 0x" in shown and "run ended: 0" in shown
 
 
 def screenshot(page: Path, view: str, width: int, to: Path) -> pictures.Grey:

@@ -1,13 +1,15 @@
 //! A program as one page for a browser: its tasks as a graph, the time they take, the memory they use, every register.
 //!
-//! The page needs no network and no server. Its data are inside of it, as JSON; the script beside it draws, and only
-//! ever makes text of what comes out of the file, so that a name that is markup stays a name. Everything is read off
-//! the program: each task is decoded and planned as the device would, nothing is executed.
+//! The page needs no network and no server. Its data are inside of it, as JSON; the script beside it draws, and only ever
+//! makes text of what comes out of the file, so that a name that is markup stays a name. Everything is read off the
+//! program: each task is decoded and planned as the device would. Only a fault takes a run, which its caller decides on.
 //!
 //! * this file: the page, and what goes into it.
 //! * `walk`: the tasks, one by one.
+//! * `ran`: the task that ended a run.
 //! * `page.html`, `page.css`, `page.js`: how it looks.
 
+mod ran;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -18,6 +20,7 @@ use serde::Serialize;
 use crate::container::Program;
 use crate::decode::ProgramReport;
 use crate::diff::{Comparison, programs};
+pub use ran::{Ended, ended};
 use walk::ShownTasks;
 
 const HTML: &str = include_str!("page.html");
@@ -48,6 +51,8 @@ struct Side {
     /// Tasks that there are; the page may show fewer.
     task_count: u32,
     walk: ShownTasks,
+    /// The task that ended a run.
+    ended: Option<Ended>,
 }
 
 /// Everything that a page shows.
@@ -76,12 +81,26 @@ struct Data {
 ///
 /// None that a program can bring about: those of serialising what is plain data.
 pub fn page(named: &[(&str, &Program<'_>)], soc: Soc) -> serde_json::Result<String> {
+    page_of_runs(named, &[], soc)
+}
+
+/// The same, with the task that ended a run of each program, where one did.
+///
+/// # Errors
+///
+/// As of [`page`].
+pub fn page_of_runs(
+    named: &[(&str, &Program<'_>)],
+    ended: &[Option<Ended>],
+    soc: Soc,
+) -> serde_json::Result<String> {
     let mut legend = Legend::new();
     let mut sides = Vec::new();
-    for (name, program) in named {
+    for (index, (name, program)) in named.iter().enumerate() {
         let whole = ProgramReport::of(program);
         let walk = ShownTasks::of(program, &whole.bars, soc, &mut legend);
-        sides.push(Side { name: (*name).to_owned(), task_count: program.task_count, program: whole, walk });
+        let (name, ended) = ((*name).to_owned(), ended.get(index).cloned().flatten());
+        sides.push(Side { name, task_count: program.task_count, program: whole, walk, ended });
     }
     let differences = match named {
         [(_, a), (_, b)] => Some(programs::compare(a, b)),

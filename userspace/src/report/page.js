@@ -32,6 +32,8 @@
     h("td", { class: typeof cell !== "string" ? null : /^0x| × /.test(cell) ? "n hex" : /^[-0-9]/.test(cell) ? "n" : null }, cell)));
   const layerOf = (task) => (task.layer ? "; " + task.layer : "");
   const refusalOf = (side, index) => side.walk.refusals.find((one) => one.task === index);
+  // Why a run of the program ended at this task.
+  const endOf = (side, index) => (side.ended && side.ended.task === index ? side.ended.why : null);
   const pick = (side, task, to = 4) => { state.side = side; state.task = task; show(to); };
   const isPicked = (side, task) => state.side === side && state.task === task;
 
@@ -44,6 +46,7 @@
       (walk.tasks.length < side.task_count ? "; the first " + walk.tasks.length + " tasks are shown" : "")));
     for (const note of program.notes || []) lines.push(h("p", { class: "faint" }, "Note: " + note));
     if (walk.damage) lines.push(h("p", { class: "bad" }, "The tasks cannot be followed further: " + walk.damage));
+    if (side.ended) lines.push(h("p", { class: "bad" }, "A run ended at task " + side.ended.task + ": " + side.ended.why + "."));
     for (const one of walk.refusals.slice(0, 20)) {
       const where = one.register ? one.register + (one.field ? "." + one.field : "") + " at " + hex(one.address) +
         ", bits " + hex(one.bits, 8) + " of " + hex(one.value, 8) : "its descriptor";
@@ -89,14 +92,15 @@
       svg.append(s("path", { class: "edge", d: `M ${left} ${a} C ${bend} ${a}, ${bend} ${b}, ${left - 5} ${b} l -4 -4 m 4 4 l -4 4` }));
     }
     nodes.forEach((node, index) => {
-      const task = node.task, refused = task && refusalOf(side, task.index);
+      const task = node.task, refused = task && refusalOf(side, task.index), ended = task && endOf(side, task.index);
+      const wrong = refused ? "refused: " : ended ? "run ended: " : "";
       const attributes = task ? { class: "node", ...opens("task " + node.text, () => pick(at, task.index)) } : {};
       svg.append(s("g", { ...attributes, "data-task": task ? task.index : null },
-        s("rect", { class: "box" + (refused ? " bad" : "") + (task && isPicked(at, task.index) ? " picked" : ""), x: left,
+        s("rect", { class: "box" + (wrong ? " bad" : "") + (task && isPicked(at, task.index) ? " picked" : ""), x: left,
           y: y(index), width: width - left - 4, height: tall, rx: task ? 4 : 15 }),
         s("text", { x: left + 12, y: y(index) + 20, class: task ? null : "dim" },
-          cut((refused ? "refused: " : "") + node.text, letters)),
-        s("title", {}, refused ? node.text + "\nrefused: " + refused.why : node.text)));
+          cut(wrong + node.text, letters)),
+        s("title", {}, wrong ? node.text + "\n" + wrong + (refused ? refused.why : ended) : node.text)));
     });
     return [...told(side), svg];
   }
@@ -206,6 +210,8 @@
     if (task.layer) inside.push(h("p", {}, "Layer " + task.layer));
     inside.push(h("p", { class: "faint" }, `${task.bytes} bytes at ${hex(task.offset)}, ` + (task.cycles ? count(task.cycles, "cycle") + " from cycle " + task.start.toLocaleString("en") : "not run")));
     if (refused) inside.push(h("p", { class: "bad" }, `Refused (${refused.category}): ${refused.register || "descriptor"} bits ${hex(refused.bits, 8)} of ${hex(refused.value, 8)}: ${refused.why}. Try: ${refused.hint}.`));
+    const ended = endOf(side, task.index);
+    if (ended) inside.push(h("p", { class: "bad" }, `A run ended here: ${ended}.`));
     for (const base of task.bases) inside.push(h("div", { class: "faint" }, `${base.what}: BAR ${base.bar}, ${base.role}`));
     const wanted = state.filter.toLowerCase();
     const rows = standing(side, task.index).filter((one) => (state.all || one.by === task.index || one.name === (refused || {}).register) &&

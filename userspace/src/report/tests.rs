@@ -79,6 +79,22 @@ fn refused_task_is_shown_in_its_place() {
 }
 
 #[test]
+fn fault_of_a_run_is_shown_at_its_task() {
+    let file = built("x", "y");
+    let sound = container::open(&file).unwrap();
+    assert_eq!(ended(&sound, Soc::T8103).unwrap(), None);
+    // Planes so far apart that the second one lies behind every buffer.
+    let patched = crate::patch::registers(&file, 0, &["SrcPlaneStride1=0x4000000".parse().unwrap()]).unwrap();
+    let program = container::open(&patched).unwrap();
+    let ended = ended(&program, Soc::T8103).unwrap().expect("a fault");
+    assert!(ended.task == 0 && ended.why.contains("faulted at 0x"), "{ended:?}");
+    let page = page_of_runs(&[("a", &program)], &[Some(ended.clone())], Soc::T8103).unwrap();
+    let shown = &data(&page)["sides"][0];
+    assert_eq!((&shown["ended"]["task"], &shown["ended"]["why"]), (&0.into(), &ended.why.as_str().into()));
+    assert!(shown["walk"]["refusals"].as_array().unwrap().is_empty());
+}
+
+#[test]
 fn two_programs_have_their_differences() {
     let file = built("x", "y");
     let other = crate::patch::registers(&file, 0, &["MACCfg.nonlinear_mode=0".parse().unwrap()]).unwrap();

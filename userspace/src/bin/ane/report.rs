@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ane::report;
 use ane_uapi::hw::chip::Soc;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::files;
@@ -17,12 +17,13 @@ use crate::files::Existing;
 /// memory by address and by bank, surfaces and base addresses, each register with its meaning and its grade, the changes
 /// from task to task, and the refused tasks. For two programs it also lists the differences.
 ///
-/// The command needs no device and runs nothing.
+/// The command needs no device. It runs nothing without --run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   ane report network.hwx -o network.html
-  ane report before.anec after.anec -o both.html")]
+  ane report before.anec after.anec -o both.html
+  ane report broken.anec -o broken.html --run")]
 pub(crate) struct Report {
     /// The program: .hwx or .anec, told apart by content; - is standard input
     pub(crate) program: PathBuf,
@@ -37,6 +38,9 @@ pub(crate) struct Report {
     /// The chip whose time and memory are shown: t8103 (M1), t6000, t6001, t6002 or t8112
     #[arg(long, value_name = "CHIP", default_value = "t8103", value_parser = ane_device::options::chip)]
     pub(crate) chip: Soc,
+    /// Run each program once in this process with inputs of zeros, and show the task at which a fault ends it
+    #[arg(long)]
+    pub(crate) run: bool,
 }
 
 pub(crate) fn run(args: &Report) -> Result<()> {
@@ -49,6 +53,12 @@ pub(crate) fn run(args: &Report) -> Result<()> {
         programs.push(files::program(path, bytes)?);
     }
     let named: Vec<_> = names.iter().map(String::as_str).zip(&programs).collect();
-    let page = report::page(&named, args.chip)?;
+    let mut ended = Vec::new();
+    if args.run {
+        for (name, program) in &named {
+            ended.push(report::ended(program, args.chip).with_context(|| format!("{name}: not run"))?);
+        }
+    }
+    let page = report::page_of_runs(&named, &ended, args.chip)?;
     files::save(&args.output, page.as_bytes(), Existing::forced(args.force))
 }
