@@ -1,9 +1,11 @@
 //! Models that tests make: a writer of ONNX, apart from the reader that is tested.
 
+mod elsewhere;
 mod mil;
 mod network;
 mod transformer;
 
+pub use elsewhere::{Fed, array_of, results};
 pub use mil::MIL_PROGRAMS;
 pub use network::{bert, mobilenet, mobilenet_whole, operators, sequence};
 pub use transformer::gpt2_block;
@@ -39,6 +41,8 @@ pub enum Attribute {
     /// A list of numbers.
     Integers(Vec<i64>),
     Single(f32),
+    /// A list of singles.
+    Singles(Vec<f32>),
     Text(&'static str),
 }
 
@@ -49,6 +53,7 @@ impl Attribute {
             Self::Single(_) => 1,
             Self::Integer(_) => 2,
             Self::Text(_) => 3,
+            Self::Singles(_) => 6,
             Self::Integers(_) => 7,
         }
     }
@@ -59,6 +64,8 @@ impl Attribute {
 pub struct Onnx {
     graph: Vec<u8>,
     names: usize,
+    /// The versions of its operators, by domain.
+    versions: Vec<(String, i64)>,
     /// The values of weights.
     values: Random,
 }
@@ -66,18 +73,46 @@ pub struct Onnx {
 impl Onnx {
     /// A model without nodes.
     pub fn new(seed: u64) -> Self {
-        Self { graph: Vec::new(), names: 0, values: Random::new(seed) }
+        let net = Self { graph: Vec::new(), names: 0, versions: Vec::new(), values: Random::new(seed) };
+        net.of_opset(20)
+    }
+
+    /// The same with operators of another version.
+    pub fn of_opset(self, opset: i64) -> Self {
+        self.of_versions(&[("", opset)])
+    }
+
+    /// The same with operators of these domains and versions.
+    pub fn of_versions(mut self, versions: &[(&str, i64)]) -> Self {
+        self.versions = versions.iter().map(|&(domain, version)| (domain.to_owned(), version)).collect();
+        self
     }
 
     /// An input of singles.
     pub fn input(&mut self, name: &str, dims: &[i64]) -> String {
-        self.port(11, name, dims);
+        self.port(11, name, 1, dims);
+        name.to_owned()
+    }
+
+    /// An input of whole numbers of 64 bits.
+    pub fn whole_input(&mut self, name: &str, dims: &[i64]) -> String {
+        self.port(11, name, 7, dims);
         name.to_owned()
     }
 
     /// An output of singles.
     pub fn output(&mut self, name: &str, dims: &[i64]) {
-        self.port(12, name, dims);
+        self.port(12, name, 1, dims);
+    }
+
+    /// An output of singles that leaves its extents to the reader.
+    pub fn output_of_any_shape(&mut self, name: &str) {
+        let (mut tensor, mut kind, mut info) = (Vec::new(), Vec::new(), Vec::new());
+        number(1, 1, &mut tensor);
+        bytes(1, &tensor, &mut kind);
+        bytes(1, name.as_bytes(), &mut info);
+        bytes(2, &kind, &mut info);
+        bytes(12, &info, &mut self.graph);
     }
 
     /// A constant of singles.
@@ -134,9 +169,20 @@ impl Onnx {
         output: &str,
         attributes: &[(&str, Attribute)],
     ) {
+        self.node_to_all(operator, inputs, &[output], attributes);
+    }
+
+    /// A node with results of these names.
+    pub fn node_to_all(
+        &mut self,
+        operator: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        attributes: &[(&str, Attribute)],
+    ) {
         let mut node = Vec::new();
         inputs.iter().for_each(|input| bytes(1, input.as_bytes(), &mut node));
-        bytes(2, output.as_bytes(), &mut node);
+        outputs.iter().for_each(|output| bytes(2, output.as_bytes(), &mut node));
         bytes(4, operator.as_bytes(), &mut node);
         for (name, attribute) in attributes {
             let mut message = Vec::new();
@@ -146,6 +192,10 @@ impl Onnx {
                 Attribute::Integer(value) => number(3, *value, &mut message),
                 Attribute::Integers(values) => {
                     values.iter().for_each(|&value| number(8, value, &mut message))
+                }
+                Attribute::Singles(values) => {
+                    let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+                    bytes(7, &raw, &mut message);
                 }
                 Attribute::Text(text) => bytes(4, text.as_bytes(), &mut message),
                 Attribute::Single(value) => {
@@ -159,22 +209,28 @@ impl Onnx {
     }
 
     pub fn finish(&self) -> Vec<u8> {
-        let (mut model, mut opset) = (Vec::new(), Vec::new());
+        let mut model = Vec::new();
         number(1, 9, &mut model);
         bytes(7, &self.graph, &mut model);
-        number(2, 20, &mut opset);
-        bytes(8, &opset, &mut model);
+        for (domain, version) in &self.versions {
+            let mut message = Vec::new();
+            if !domain.is_empty() {
+                bytes(1, domain.as_bytes(), &mut message);
+            }
+            number(2, *version, &mut message);
+            bytes(8, &message, &mut model);
+        }
         model
     }
 
-    fn port(&mut self, field: u64, name: &str, dims: &[i64]) {
+    fn port(&mut self, field: u64, name: &str, element: i64, dims: &[i64]) {
         let (mut shape, mut tensor, mut kind, mut info) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for &extent in dims {
             let mut dim = Vec::new();
             number(1, extent, &mut dim);
             bytes(1, &dim, &mut shape);
         }
-        number(1, 1, &mut tensor);
+        number(1, element, &mut tensor);
         bytes(2, &shape, &mut tensor);
         bytes(1, &tensor, &mut kind);
         bytes(1, name.as_bytes(), &mut info);

@@ -3,6 +3,7 @@
 //! * [`activations`]: functions of each element behind a convolution.
 //! * [`agree`]: those that agree.
 //! * [`kernels`]: kernels for which the array has no room.
+//! * [`opsets`]: operators of earlier versions.
 //! * [`placed`]: parts that known indices pick or put.
 //! * [`products`]: what follows a matrix product.
 //! * [`quantized`]: those of few bits.
@@ -16,6 +17,7 @@
 mod activations;
 mod agree;
 mod kernels;
+mod opsets;
 mod placed;
 mod products;
 mod quantized;

@@ -40,8 +40,14 @@ pub enum ModelError {
         column: usize,
     },
     /// A version that is not read.
-    #[error("model has {what} of version {version}; {least} and later are read")]
-    Version { what: &'static str, version: i64, least: i64 },
+    #[error("model has {what} of version {version}; {least} and later are read{advice}")]
+    Version {
+        what: &'static str,
+        version: i64,
+        least: i64,
+        /// What to try, behind a semicolon.
+        advice: &'static str,
+    },
     /// More layers than a program has tasks.
     #[error("model has {count} layers, more than the {NODES_MAX} that a program may have")]
     Nodes { count: usize },

@@ -10,7 +10,7 @@ use crate::run::Assignment;
 /// A model, and what is decided before its run
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// The model: .onnx of opset 13 and later, .mlpackage, .mlmodelc, or the text of a MIL program
+    /// The model: .onnx of opset 7 and later, .mlpackage, .mlmodelc, or the text of a MIL program
     pub(crate) model: PathBuf,
     /// Bind an input to a constant, such as a shape or the weights of a convolution: NAME=FILE, a .npy file or a tensor as .pb
     #[arg(long, value_name = "NAME=FILE")]

@@ -2,9 +2,9 @@
 //! depends on its results is passed over.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::message::{Extent, Graph, Model, Node, ValueInfo};
+use super::message::{Extent, Graph, Model, Node, ValueInfo, is_standard};
 use super::operators::{self, Call};
 use super::tensor;
 use crate::model::beside::Files;
@@ -16,7 +16,12 @@ use crate::model::options::Options;
 use crate::model::problem::{Problem, Why};
 
 /// Oldest version of the operators that is read.
-const OPSET_MIN: i64 = 13;
+///
+/// In older ones attributes say how operands of different extents go together.
+const OPSET_MIN: i64 = 7;
+
+/// The version of a model that says none at all: of the format's own first version.
+const OPSET_UNSAID: i64 = 1;
 
 /// The layers of a model.
 ///
@@ -31,15 +36,19 @@ pub fn import(bytes: &[u8], options: &Options) -> Result<Network, ModelError> {
 pub(in crate::model) fn layers(bytes: &[u8], options: &Options) -> Result<Imported, ModelError> {
     let model = Model::read(bytes)?;
     let graph = model.graph.ok_or(ModelError::NoGraph)?;
-    let opset = model.opset.unwrap_or(OPSET_MIN);
-    if opset < OPSET_MIN {
-        return Err(ModelError::Version { what: "operators (opset)", version: opset, least: OPSET_MIN });
-    }
     if graph.nodes.len() > NODES_MAX {
         return Err(ModelError::Nodes { count: graph.nodes.len() });
     }
+    let opset = model.opset.or_else(|| (!model.has_versions).then_some(OPSET_UNSAID));
+    if let Some(version) = opset.filter(|&opset| opset < OPSET_MIN) {
+        let (what, advice) =
+            ("operators (opset)", "; onnx.version_converter.convert_version makes a later one");
+        return Err(ModelError::Version { what, version, least: OPSET_MIN, advice });
+    }
     let mut import = Import {
         options,
+        opset,
+        read: read(&graph),
         network: Network::default(),
         names: HashMap::new(),
         types: HashMap::new(),
@@ -57,8 +66,24 @@ pub(in crate::model) fn layers(bytes: &[u8], options: &Options) -> Result<Import
     Ok(import.finish(&graph.outputs))
 }
 
+/// Names that a node reads, or that are results of the model.
+///
+/// A damaged node ends its own list: it is refused when its turn comes.
+fn read(graph: &Graph<'_>) -> HashSet<String> {
+    let mut read: HashSet<String> = graph.outputs.iter().map(|output| output.name.clone()).collect();
+    for bytes in &graph.nodes {
+        read.extend(Node::inputs(bytes));
+    }
+    // A name that is left out is nobody's result.
+    read.remove("");
+    read
+}
+
 struct Import<'a> {
     options: &'a Options,
+    /// The version of the standard's operators. A model of other operators alone may leave it out.
+    opset: Option<i64>,
+    read: HashSet<String>,
     network: Network,
     /// `None` for what a node would have made that cannot be mapped.
     names: HashMap<String, Option<ValueId>>,
@@ -175,12 +200,20 @@ impl Import<'_> {
         let shapes: Vec<Vec<usize>> =
             inputs.iter().flatten().map(|&input| self.network.dims(input).to_vec()).collect();
         let outputs = node.outputs.len();
+        let last = node.outputs.iter().rposition(|output| self.read.contains(output));
+        let wanted = last.map_or(1, |last| last + 1);
         let (network, types) = (&mut self.network, &self.types);
-        let mut call = Call { network, node, name, inputs, outputs, types, seen: RefCell::default() };
-        let made = if operators::is_known(&node.domain, &node.operator) {
-            operators::call(&mut call)
-        } else {
+        let opset = self.opset.unwrap_or(operators::OPSET_OF_OTHERS);
+        let seen = RefCell::default();
+        let mut call = Call { network, node, name, inputs, outputs, wanted, opset, types, seen };
+        let made = if !operators::is_known(&node.domain, &node.operator) {
             Err(Why::Operation)
+        } else if self.opset.is_none() && is_standard(&node.domain) {
+            Err(Why::Mode(
+                "the model does not say the version (opset) of the standard's operators".to_owned(),
+            ))
+        } else {
+            operators::call(&mut call)
         };
         match made {
             Ok(values) => {

@@ -11,6 +11,13 @@ pub(super) struct Model<'a> {
     pub(super) graph: Option<Graph<'a>>,
     /// Version of the operators without a domain.
     pub(super) opset: Option<i64>,
+    /// Whether it says the version of any operators.
+    pub(super) has_versions: bool,
+}
+
+/// Whether operators of a domain are the standard's own.
+pub(super) fn is_standard(domain: &str) -> bool {
+    matches!(domain, "" | "ai.onnx")
 }
 
 /// `GraphProto`.
@@ -78,7 +85,8 @@ impl<'a> Model<'a> {
                         }
                         Ok::<(), Damage>(())
                     })?;
-                    if domain.is_empty() || domain == "ai.onnx" {
+                    model.has_versions = true;
+                    if is_standard(&domain) {
                         model.opset = Some(version);
                     }
                 }
@@ -108,6 +116,18 @@ impl<'a> Graph<'a> {
 }
 
 impl<'a> Node<'a> {
+    /// The names of operands, as far as the message is whole.
+    pub(super) fn inputs(bytes: &[u8]) -> Vec<String> {
+        let mut inputs = Vec::new();
+        let _ = Message::new("NodeProto", bytes).for_each(|number, field| {
+            if number == 1 {
+                inputs.push(field.text());
+            }
+            Ok::<(), Damage>(())
+        });
+        inputs
+    }
+
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
         let mut node = Self::default();
         Message::new("NodeProto", bytes).for_each(|number, field| {

@@ -15,7 +15,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "Identity" => one(call.x(0)?),
         "Dropout" => {
             let is_training = call.optional(2).is_some() && call.known(2)?.only() != Some(0.0);
-            if is_training || call.outputs > 1 {
+            if is_training || call.wanted > 1 {
                 return Err(Call::mode("training mode and the mask are not mapped"));
             }
             one(call.x(0)?)

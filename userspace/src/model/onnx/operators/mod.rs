@@ -4,6 +4,7 @@ mod argument;
 mod arrange;
 mod attention;
 mod circular;
+mod earlier;
 mod elementwise;
 mod linear;
 mod normal;
@@ -21,7 +22,7 @@ mod window;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-use super::message::{Attribute, Node};
+use super::message::{Attribute, Node, is_standard};
 use super::tensor;
 use crate::model::layers::Layers;
 use crate::model::network::compose::Compose;
@@ -36,8 +37,12 @@ pub(super) struct Call<'a, 'b> {
     pub(super) name: &'a str,
     /// `None` where an operand is left out.
     pub(super) inputs: Vec<Option<ValueId>>,
-    /// How many results are wanted.
+    /// How many results it has.
     pub(super) outputs: usize,
+    /// How many of them are read, all up to the last that is.
+    pub(super) wanted: usize,
+    /// The version of the standard's operators.
+    pub(super) opset: i64,
     /// The standard's number of the type of elements, where a tensor of the model says it.
     pub(super) types: &'a HashMap<ValueId, u64>,
     /// Attributes that were looked at.
@@ -61,16 +66,14 @@ const IDLE: &[&str] = &[
     "exclude_outside",
     "extrapolation_value",
     "num_outputs",
-    "spatial",
 ];
+
+/// The version of operators in whose form readers of other formats ask.
+pub(super) const OPSET_OF_OTHERS: i64 = 18;
 
 /// Whether operators of a domain are those of the standard. Of onnxruntime's own domain, these are.
 pub(super) fn is_known(domain: &str, operator: &str) -> bool {
-    match domain {
-        "" | "ai.onnx" => true,
-        "com.microsoft" => operator == "Gelu",
-        _ => false,
-    }
+    is_standard(domain) || (domain == "com.microsoft" && operator == "Gelu")
 }
 
 /// The results of a node.
@@ -92,6 +95,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
         recurrent::call,
         resize::call,
     ];
+    earlier::operands(call)?;
     for family in families {
         if let Some(values) = family(call)? {
             call.all_seen()?;
@@ -134,7 +138,8 @@ pub(crate) fn apply(
         settings.iter().map(|(name, setting)| ((*name).to_owned(), attribute(setting))).collect();
     let node = Node { operator: operator.to_owned(), attributes, ..Node::default() };
     let types = &HashMap::new();
-    call(&mut Call { network, node: &node, name, inputs, outputs, types, seen: RefCell::default() })
+    let (wanted, opset, seen) = (outputs, OPSET_OF_OTHERS, RefCell::default());
+    call(&mut Call { network, node: &node, name, inputs, outputs, wanted, opset, types, seen })
 }
 
 /// The results of a family's function for a node; `None` if the node belongs to another family.

@@ -10,13 +10,15 @@ use crate::model::problem::Why;
 pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     match call.node.operator.as_str() {
         "Softmax" => {
-            let (x, axis) = (call.x(0)?, softmax_axis(call)?);
-            one(softmax(call, x, axis)?)
+            let Row { x, axis, dims } = row(call)?;
+            let made = softmax(call, x, axis)?;
+            one(call.reshape(made, dims)?)
         }
         "LogSoftmax" => {
-            let (x, axis) = (call.x(0)?, softmax_axis(call)?);
+            let Row { x, axis, dims } = row(call)?;
             let all = log_sum_exp(call, x, vec![axis])?;
-            one(call.join(JoinKind::Subtract, x, all)?)
+            let made = call.join(JoinKind::Subtract, x, all)?;
+            one(call.reshape(made, dims)?)
         }
         "BatchNormalization" => batch(call),
         "InstanceNormalization" => {
@@ -51,9 +53,26 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     }
 }
 
-fn softmax_axis(call: &Call<'_, '_>) -> Result<usize, Why> {
-    let rank = call.dims(call.x(0)?).len();
-    call.axis(call.integer("axis", -1), rank)
+/// The axis that a softmax runs along.
+struct Row {
+    x: ValueId,
+    axis: usize,
+    /// Extents of the result.
+    dims: Vec<usize>,
+}
+
+/// One axis from opset 13 on. Before, all axes from the given one on are joined to one row.
+fn row(call: &mut Call<'_, '_>) -> Result<Row, Why> {
+    let x = call.x(0)?;
+    let dims = call.dims(x);
+    let is_joined = call.opset < 13;
+    let axis = call.axis(call.integer("axis", if is_joined { 1 } else { -1 }), dims.len())?;
+    let (outer, inner) = dims.split_at(axis);
+    if is_joined && inner.iter().skip(1).any(|&extent| extent != 1) {
+        let x = call.reshape(x, vec![outer.iter().product(), inner.iter().product()])?;
+        return Ok(Row { x, axis: 1, dims });
+    }
+    Ok(Row { x, axis, dims })
 }
 
 /// Exponentials below the largest, over their sum.
@@ -65,14 +84,27 @@ fn batch(call: &mut Call<'_, '_>) -> Made {
     if call.integer("training_mode", 0) != 0 {
         return Err(Call::mode("training_mode is not mapped: it returns statistics of the batch"));
     }
+    let outputs = call.node.outputs.iter().filter(|name| !name.is_empty()).count();
+    if call.opset < 14 && outputs > 1 {
+        return Err(Call::mode(format!(
+            "{outputs} results are those of training; a model that is run has one"
+        )));
+    }
     let epsilon = call.single("epsilon", 1e-5);
     let x = call.x(0)?;
-    let rank = call.dims(x).len();
     let [scale, offset, mean, variance] =
         [call.known(1)?, call.known(2)?, call.known(3)?, call.known(4)?].map(|array| array.values().to_vec());
-    let channels = call.network.dims(x).get(1).copied().unwrap_or(1);
-    if [&scale, &offset, &mean, &variance].iter().any(|list| list.len() != channels) {
-        return Err(Call::mode("statistics are not one for each channel"));
+    let dims = call.dims(x);
+    // Before opset 9 there may be statistics for each place of each channel.
+    let by_channel = call.integer("spatial", 1) != 0;
+    let mut own = dims.get(1..).unwrap_or_default().to_vec();
+    if by_channel {
+        own.iter_mut().skip(1).for_each(|extent| *extent = 1);
+    }
+    let count: usize = own.iter().product();
+    if [&scale, &offset, &mean, &variance].iter().any(|list| list.len() != count) {
+        let of = if by_channel { "channel" } else { "place of each channel, as spatial = 0 says" };
+        return Err(Call::mode(format!("statistics are not one for each {of}")));
     }
     let factors: Vec<f64> =
         scale.iter().zip(&variance).map(|(scale, of)| scale / (of + epsilon).sqrt()).collect();
@@ -81,11 +113,7 @@ fn batch(call: &mut Call<'_, '_>) -> Made {
         .zip(mean.iter().zip(&factors))
         .map(|(offset, (mean, factor))| offset - mean * factor)
         .collect();
-    let mut dims = vec![1; rank.saturating_sub(1)];
-    if let Some(first) = dims.first_mut() {
-        *first = channels;
-    }
-    let array = |values| crate::model::network::Array::new(dims.clone(), values);
+    let array = |values| crate::model::network::Array::new(own.clone(), values);
     let (factors, offsets) = (array(factors)?, array(offsets)?);
     let factors = call.constant(factors, Kind::Real);
     let offsets = call.constant(offsets, Kind::Real);

@@ -8,8 +8,10 @@ use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
 use crate::model::problem::Why;
 
 pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
-    if call.node.operator != "Resize" {
-        return Ok(None);
+    match call.node.operator.as_str() {
+        "Resize" => {}
+        "Upsample" if call.opset < 10 => {}
+        _ => return Ok(None),
     }
     let mut x = call.x(0)?;
     let dims = call.dims(x);
@@ -54,7 +56,12 @@ fn along(
     let places = (0..wanted).map(|at| place(call, at as f64, extent as f64, wanted as f64, scale));
     let places = places.collect::<Result<Vec<f64>, _>>()?;
     // Exporters write it beside other modes too, where it means nothing.
-    let rounding = call.text("nearest_mode", "round_prefer_floor");
+    let rounding = match call.opset {
+        // Not said before opset 11; what onnxruntime does.
+        ..11 if scale < 1.0 => "ceil".to_owned(),
+        ..11 => "floor".to_owned(),
+        _ => call.text("nearest_mode", "round_prefer_floor"),
+    };
     match call.text("mode", "nearest").as_str() {
         "nearest" => {
             let round = match rounding.as_str() {
@@ -124,7 +131,10 @@ fn mixed(
 
 /// Where element `at` of the result lies in the operand.
 fn place(call: &Call<'_, '_>, at: f64, extent: f64, wanted: f64, scale: f64) -> Result<f64, Why> {
-    let mode = call.text("coordinate_transformation_mode", "half_pixel");
+    let mode = match call.opset {
+        ..11 => "asymmetric".to_owned(),
+        _ => call.text("coordinate_transformation_mode", "half_pixel"),
+    };
     Ok(match mode.as_str() {
         "half_pixel" => (at + 0.5) / scale - 0.5,
         "half_pixel_symmetric" => {
@@ -137,6 +147,7 @@ fn place(call: &Call<'_, '_>, at: f64, extent: f64, wanted: f64, scale: f64) -> 
         "align_corners" if scale * extent == 1.0 => 0.0,
         "align_corners" => at * (extent - 1.0) / (scale * extent - 1.0),
         "asymmetric" => at / scale,
+        "tf_half_pixel_for_nn" if call.opset < 13 => (at + 0.5) / scale,
         other => return Err(Call::mode(format!("coordinates by {other:?} are not mapped"))),
     })
 }

@@ -76,7 +76,7 @@ pub(super) fn sides(call: &Call<'_, '_>, extents: &[usize], kernel: &[usize]) ->
 
 /// `counts_all` says that a mean counts the padding.
 fn pool(call: &mut Call<'_, '_>, maximum: bool, counts_all: bool) -> Made {
-    if call.outputs > 1 {
+    if call.wanted > 1 {
         return Err(Call::mode("indices of the largest are not computed on this engine"));
     }
     let x = call.x(0)?;
