@@ -92,6 +92,55 @@ fn packages_that_were_converted_from_pytorch_agree_with_it() {
     }
 }
 
+/// A package whose input has more than one shape, compiled with these extents of it.
+fn flexible(name: &str, chosen: &[(&str, usize)]) -> Result<Compiled, ModelError> {
+    let extents = chosen.iter().map(|&(axis, extent)| (axis.to_owned(), extent)).collect();
+    let options = Options { extents, ..Options::default() };
+    compile_file(&folder().join(name).with_extension("mlpackage"), &options)
+}
+
+#[test]
+fn package_of_several_shapes_has_its_default_one_if_none_is_chosen() {
+    for name in ["flexible_range", "flexible_shapes", "flexible_image"] {
+        let compiled = flexible(name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(compiled.inputs[0].dims, [1, 3, 8, 10], "{name}");
+        assert_eq!(compiled.outputs[0].dims, [1, 2, 8, 10], "{name}");
+    }
+}
+
+#[test]
+fn package_of_several_shapes_agrees_with_numpy_in_one_that_is_chosen() {
+    for (name, chosen) in [
+        ("flexible_range", &[("x.2", 12), ("x.3", 7)][..]),
+        // Only one shape of the list has so many rows.
+        ("flexible_shapes", &[("x.2", 4)]),
+        ("flexible_image", &[("x.2", 16), ("x.3", 2)]),
+    ] {
+        let compiled = flexible(name, chosen).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let (x, wanted) = (array(&format!("{name}.x.npy")), array(&format!("{name}.y.npy")));
+        let seen = ran(&compiled, &x);
+        assert_eq!(seen.dims(), wanted.dims(), "{name}");
+        let (off, all) = (worst(&seen, &wanted), largest(&wanted));
+        assert!(all > 0.1 && off <= 0.004 * all, "{name}: {off} of {all}");
+    }
+}
+
+#[test]
+fn shape_that_a_package_does_not_allow_is_refused_with_those_that_it_does() {
+    for (name, chosen, told) in [
+        ("flexible_range", ("x.2", 17), "extent 17 of x.2 is not in its range, 4 to 16"),
+        ("flexible_range", ("x.3", 1), "extent 1 of x.3 is not in its range, 2 to 12"),
+        ("flexible_image", ("x.3", 13), "extent 13 of x.3 is not in its range, 2 to 12"),
+        ("flexible_shapes", ("x.2", 5), "none of the shapes of \"x\" fit the chosen extents"),
+        ("flexible_shapes", ("x.2", 5), "there are [1, 3, 8, 10], [1, 3, 4, 5], [1, 3, 8, 5]"),
+        ("flexible_shapes", ("x.3", 5), "2 of the shapes"),
+        ("flexible_range", ("x.1", 3), "model has no open extent \"x.1\""),
+    ] {
+        let error = flexible(name, &[chosen]).expect_err(name).to_string();
+        assert!(error.contains(told), "{name}: {error}");
+    }
+}
+
 #[test]
 fn package_with_parts_of_tensors_and_functions_agrees_with_numpy() {
     agrees("shapes", 0.01);

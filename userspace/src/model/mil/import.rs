@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::blob;
+use super::flexible::Flexible;
 use super::operators::{self, Call, Operand};
 use super::program::{Argument, Constant, Function, Operation, Type};
 use crate::model::beside::Files;
@@ -26,7 +27,7 @@ pub(super) fn import(function: Function, options: &Options) -> Imported {
         extents: Vec::new(),
     };
     for (name, of) in function.inputs {
-        let made = import.input(&name, of);
+        let made = import.input(&name, of, function.flexible.get(&name));
         let operand = import.kept("input", &name, made).map(Operand::Value);
         import.names.insert(name, operand);
     }
@@ -61,7 +62,7 @@ impl Import<'_> {
     }
 
     /// An input; one of whole numbers is no problem before somebody reads it.
-    fn input(&mut self, name: &str, of: Option<Type>) -> Result<ValueId, Why> {
+    fn input(&mut self, name: &str, of: Option<Type>, flexible: Option<&Flexible>) -> Result<ValueId, Why> {
         let of = of.ok_or_else(|| Why::Mode("it is no tensor".to_owned()))?;
         self.inputs.push(name.to_owned());
         let open = of.dims.iter().enumerate().filter(|(_, extent)| extent.is_none());
@@ -71,13 +72,19 @@ impl Import<'_> {
         if let Some(array) = self.options.constants.get(name) {
             return Ok(self.network.constant(name, array.clone(), kind));
         }
-        let extent = |(axis, extent): (usize, &Option<u64>)| {
-            let key = format!("{name}.{axis}");
+        let given = |(axis, extent): (usize, &Option<u64>)| {
             let known = extent.map(|extent| usize::try_from(extent).unwrap_or(usize::MAX));
-            let known = known.or_else(|| self.options.extents.get(&key).copied());
-            known.ok_or(Why::Open { name: key })
+            known.or_else(|| self.options.extents.get(&format!("{name}.{axis}")).copied())
         };
-        let dims = of.dims.iter().enumerate().map(extent).collect::<Result<Vec<_>, _>>()?;
+        let given: Vec<Option<usize>> = of.dims.iter().enumerate().map(given).collect();
+        let chosen = match flexible {
+            Some(flexible) if of.dims.contains(&None) => flexible.chosen(name, &given)?,
+            _ => given,
+        };
+        let known = |(axis, extent): (usize, &Option<usize>)| {
+            extent.ok_or_else(|| Why::Open { name: format!("{name}.{axis}") })
+        };
+        let dims = chosen.iter().enumerate().map(known).collect::<Result<Vec<_>, _>>()?;
         if kind == Kind::Integer {
             return Ok(self.network.unknown(name, dims));
         }

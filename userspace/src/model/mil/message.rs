@@ -1,6 +1,7 @@
 //! Messages of the format, as far as they are needed; the numbers are those of the published `Model.proto` and `MIL.proto`.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+use super::flexible;
 use super::program::{Argument, Constant, ElementType, Function, OPERATIONS_MAX, Operation, Type, chosen};
 use crate::model::error::ModelError;
 use crate::model::protobuf::{Damage, Field, Message};
@@ -8,10 +9,12 @@ use crate::model::protobuf::{Damage, Field, Message};
 /// The function of a `Model` that is compiled.
 pub(super) fn read(bytes: &[u8]) -> Result<Function, ModelError> {
     let mut functions = Vec::new();
-    let mut program = None;
+    let (mut program, mut description): (_, &[u8]) = (None, &[]);
     Message::new("Model", bytes).for_each(|number, field| {
-        if number == 502 {
-            program = Some(field.bytes());
+        match number {
+            2 => description = field.bytes(),
+            502 => program = Some(field.bytes()),
+            _ => {}
         }
         Ok::<(), Damage>(())
     })?;
@@ -22,7 +25,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Function, ModelError> {
         }
         Ok::<(), ModelError>(())
     })?;
-    chosen(functions)
+    let mut function = chosen(functions)?;
+    function.flexible = flexible::read(description, &function.name)?;
+    Ok(function)
 }
 
 /// An entry of a map: its key, and the bytes of its value.

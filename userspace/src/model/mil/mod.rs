@@ -5,6 +5,7 @@
 //!
 //! * `program`: what both forms say.
 //! * `message`: the protocol buffer, by its published field numbers.
+//! * `flexible`: the shapes that an input may have.
 //! * `text`: the text.
 //! * `blob`: the file of constants.
 //! * `package`: where the files are in their folders.
@@ -12,6 +13,7 @@
 //! * `operators`: what each operation is; many are operators of ONNX with other names.
 
 mod blob;
+mod flexible;
 mod import;
 mod message;
 mod operators;

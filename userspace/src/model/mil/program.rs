@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::flexible::Flexible;
 use crate::model::error::ModelError;
 use crate::model::limits::NODES_MAX;
 use crate::model::network::Kind;
@@ -16,6 +17,8 @@ pub(super) struct Function {
     pub(super) inputs: Vec<(String, Option<Type>)>,
     pub(super) operations: Vec<Operation>,
     pub(super) outputs: Vec<String>,
+    /// The shapes that inputs may have, of inputs that leave it open.
+    pub(super) flexible: BTreeMap<String, Flexible>,
 }
 
 #[derive(Debug, Default)]
