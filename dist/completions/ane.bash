@@ -454,7 +454,7 @@ _ane() {
             return 0
             ;;
         ane__subcmd__compare)
-            opts="-i -h -V --bind --dim --input --seed --json --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
+            opts="-i -h -V --bind --dim --cut --input --seed --json --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -465,6 +465,10 @@ _ane() {
                     return 0
                     ;;
                 --dim)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cut)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -536,7 +540,7 @@ _ane() {
             return 0
             ;;
         ane__subcmd__compile)
-            opts="-o -h -V --bind --dim --output --force --report --json --help --version"
+            opts="-o -h -V --bind --dim --cut --output --force --report --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -547,6 +551,10 @@ _ane() {
                     return 0
                     ;;
                 --dim)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cut)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

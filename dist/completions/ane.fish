@@ -107,7 +107,8 @@ complete -c ane -n "__fish_ane_using_subcommand build" -l operations -d 'List th
 complete -c ane -n "__fish_ane_using_subcommand build" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand build" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand compile" -l bind -d 'Bind an input to a constant, such as a shape or the weights of a convolution: NAME=FILE, a .npy file or a tensor as .pb' -r
-complete -c ane -n "__fish_ane_using_subcommand compile" -l dim -d 'Set the size of an axis that the model only names: NAME=N, or NAME.AXIS=N for Core ML' -r
+complete -c ane -n "__fish_ane_using_subcommand compile" -l dim -d 'Set the size of an axis that the model leaves open: NAME=N, or NAME.AXIS=N for Core ML' -r
+complete -c ane -n "__fish_ane_using_subcommand compile" -l cut -d 'Make the result of a layer an input, such as the embeddings of tokens that are looked up elsewhere' -r
 complete -c ane -n "__fish_ane_using_subcommand compile" -s o -l output -d 'The .anec file to write; a file that exists is not overwritten' -r -F
 complete -c ane -n "__fish_ane_using_subcommand compile" -l force -d 'Overwrite a file that exists'
 complete -c ane -n "__fish_ane_using_subcommand compile" -l report -d 'Print each layer with its tasks'
@@ -115,7 +116,8 @@ complete -c ane -n "__fish_ane_using_subcommand compile" -l json -d 'Print JSON 
 complete -c ane -n "__fish_ane_using_subcommand compile" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand compile" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand compare" -l bind -d 'Bind an input to a constant, such as a shape or the weights of a convolution: NAME=FILE, a .npy file or a tensor as .pb' -r
-complete -c ane -n "__fish_ane_using_subcommand compare" -l dim -d 'Set the size of an axis that the model only names: NAME=N, or NAME.AXIS=N for Core ML' -r
+complete -c ane -n "__fish_ane_using_subcommand compare" -l dim -d 'Set the size of an axis that the model leaves open: NAME=N, or NAME.AXIS=N for Core ML' -r
+complete -c ane -n "__fish_ane_using_subcommand compare" -l cut -d 'Make the result of a layer an input, such as the embeddings of tokens that are looked up elsewhere' -r
 complete -c ane -n "__fish_ane_using_subcommand compare" -s i -l input -d 'Fill an input from a file; inputs without a file get random numbers between -1 and 1' -r
 complete -c ane -n "__fish_ane_using_subcommand compare" -l seed -d 'Seed of the random numbers' -r
 complete -c ane -n "__fish_ane_using_subcommand compare" -l device -d 'The device to use: embedded (in this process), aned or aned:PATH (the daemon at its socket), vhost-user:PATH (the socket of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: the value of ANE_DEVICE, or embedded]. The options below are for an embedded device' -r

@@ -3,15 +3,13 @@
 //! hostile ones, which are refused.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ane::device::{Device, Location};
 use ane::model::compare::{compare, worst};
 use ane::model::network::Array;
 use ane::model::{Beside, Compiled, ModelError, Options, Problem, compile, compile_file, execute};
-use ane::tensor::npy;
-use ane_tests::model::MIL_PROGRAMS;
+use ane_tests::model::{MIL_PROGRAMS, array_of};
 
 fn device() -> Device {
     Device::open(&Location::Embedded, &ane_device::Options::default()).expect("an embedded device")
@@ -22,10 +20,7 @@ fn folder() -> PathBuf {
 }
 
 fn array(name: &str) -> Array {
-    let file = File::open(folder().join(name)).expect("an array of tools/coreml-models");
-    let array = npy::Array::read(file, 1 << 24).expect("an array");
-    let dims = array.header().shape.iter().map(|&extent| extent as usize).collect();
-    Array::new(dims, array.doubles()).expect("extents of the file")
+    array_of(&folder().join(name))
 }
 
 fn largest(array: &Array) -> f64 {
@@ -139,6 +134,37 @@ fn shape_that_a_package_does_not_allow_is_refused_with_those_that_it_does() {
         let error = flexible(name, &[chosen]).expect_err(name).to_string();
         assert!(error.contains(told), "{name}: {error}");
     }
+}
+
+#[test]
+fn indices_of_the_run_pick_rows_of_a_table() {
+    let body = r#"
+            tensor<fp16, [4, 2]> w = const()[name = string("w"), val = tensor<fp16, [4, 2]>([[1, 2], [3, 4], [5, 6], [7, 8]])];
+            int32 axis = const()[name = string("axis"), val = int32(0)];
+            tensor<fp16, [3, 2]> y = gather(axis = axis, indices = ids, x = w)[name = string("y")];"#;
+    let compiled = text(&function("tensor<int32, [3]> ids", body, "y"), &Options::default());
+    assert_eq!(ran(&compiled, &Array::list([2.0, 0.0, 3.0])).values(), [5.0, 6.0, 1.0, 2.0, 7.0, 8.0]);
+}
+
+#[test]
+fn long_table_is_refused_and_its_rows_can_be_an_input() {
+    let mut rows = vec!["0"; 2049];
+    rows[1] = "1";
+    let body = format!(
+        r#"
+            tensor<fp16, [2049]> w = const()[name = string("w"), val = tensor<fp16, [2049]>([{}])];
+            int32 axis = const()[name = string("axis"), val = int32(0)];
+            tensor<fp16, [3]> row = gather(axis = axis, indices = ids, x = w)[name = string("rows")];
+            tensor<fp16, [3]> y = relu(x = row)[name = string("y")];"#,
+        rows.join(", ")
+    );
+    let program = function("tensor<int32, [3]> ids", &body, "y");
+    let refused = compile(program.as_bytes(), &Options::default()).unwrap_err().to_string();
+    assert!(refused.contains("pick among 2049 rows"), "{refused}");
+    let cuts = ["row".to_owned()].into();
+    let compiled = text(&program, &Options { cuts, ..Options::default() });
+    assert_eq!(compiled.inputs[0].name, "row");
+    assert_eq!(ran(&compiled, &Array::list([-2.0, 3.0, 0.5])).values(), [0.0, 3.0, 0.5]);
 }
 
 #[test]

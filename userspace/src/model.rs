@@ -3,6 +3,7 @@
 mod beside;
 pub mod compare;
 pub mod compile;
+mod cut;
 mod einsum;
 mod error;
 mod execute;

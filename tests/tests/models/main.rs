@@ -2,6 +2,7 @@
 //!
 //! * [`activations`]: functions of each element behind a convolution.
 //! * [`agree`]: those that agree.
+//! * [`indexed`]: rows of tables by indices that the run is given.
 //! * [`kernels`]: kernels for which the array has no room.
 //! * [`opsets`]: operators of earlier versions.
 //! * [`placed`]: parts that known indices pick or put.
@@ -16,6 +17,7 @@
 
 mod activations;
 mod agree;
+mod indexed;
 mod kernels;
 mod opsets;
 mod placed;

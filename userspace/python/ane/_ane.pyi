@@ -1,7 +1,7 @@
 """Types of the Rust part; the package around it is what people import."""
 
 from os import PathLike
-from typing import Any, Dict, List, Optional, Tuple, Union, final
+from typing import Any, Dict, List, Optional, Set, Tuple, Union, final
 
 from numpy import float16, float64
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ __version__: str
 
 @final
 class Decided:
-    def __new__(cls, dims: Dict[str, int], bind: Dict[str, NDArray[float64]]) -> Decided: ...
+    def __new__(cls, dims: Dict[str, int], bind: Dict[str, NDArray[float64]], cut: Set[str]) -> Decided: ...
 
 def compare(
     device: Device,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from types import TracebackType
-from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Sequence, Tuple, Type, Union, cast
+from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union, cast
 
 from . import _ane, _data
 from ._trace import Trace
@@ -84,11 +84,12 @@ class Device:
         *,
         dims: Optional[Mapping[str, int]] = None,
         bind: Optional[Mapping[str, ArrayLike]] = None,
+        cut: Iterable[str] = (),
     ) -> Program:
         """The program in a file, to be run on this device; see :func:`ane.load`."""
         from ._program import load
 
-        return load(path, dims=dims, bind=bind, device=self)
+        return load(path, dims=dims, bind=bind, cut=cut, device=self)
 
     @property
     def location(self) -> str:

@@ -10,6 +10,7 @@ from typing import (
     TYPE_CHECKING,
     Callable,
     Dict,
+    Iterable,
     Iterator,
     List,
     Mapping,
@@ -37,6 +38,7 @@ def load(
     *,
     dims: Optional[Mapping[str, int]] = None,
     bind: Optional[Mapping[str, ArrayLike]] = None,
+    cut: Iterable[str] = (),
     device: Optional[Device] = None,
 ) -> Program:
     """The program in a file: ``.hwx``, as Apple's compiler writes it, ``.anec``, or a model, which is compiled: ONNX,
@@ -47,6 +49,8 @@ def load(
     :param dims: numbers for the extents that a model leaves open, by their names: ``dims={"batch": 1}`` for ONNX,
         ``dims={"image.0": 1}`` for the first axis of a Core ML model's input.
     :param bind: values for inputs of a model, which are constants then, such as those that decide shapes.
+    :param cut: results of a model's layers that become inputs, such as the embeddings of tokens. What only they depend on
+        is left out.
     :param device: the device to run it on; without it, :func:`default_device` once it is run.
     :raises ModelError: if a model cannot be mapped; its ``problems`` say what of it.
     :raises FormatError: if the file is something else, or damaged. The message says where.
@@ -56,7 +60,7 @@ def load(
     >>> ane.load("examples/add_relu.anec")
     <ane.Program 'examples/add_relu.anec': 2 tasks, input0[1, 16, 1, 32], input1[1, 16, 1, 32] -> output0[1, 16, 1, 32]>
     """
-    return Program(_ane.Program.open(path, _decided(dims, bind)), device)
+    return Program(_ane.Program.open(path, _decided(dims, bind, cut)), device)
 
 
 def loads(
@@ -65,10 +69,11 @@ def loads(
     name: str = "bytes",
     dims: Optional[Mapping[str, int]] = None,
     bind: Optional[Mapping[str, ArrayLike]] = None,
+    cut: Iterable[str] = (),
     device: Optional[Device] = None,
 ) -> Program:
     """The program in the bytes of a file; ``name`` is what messages call it. The rest is as for :func:`load`."""
-    return Program(_ane.Program.read(file, name, _decided(dims, bind)), device)
+    return Program(_ane.Program.read(file, name, _decided(dims, bind, cut)), device)
 
 
 def compare(
@@ -77,6 +82,7 @@ def compare(
     *,
     dims: Optional[Mapping[str, int]] = None,
     bind: Optional[Mapping[str, ArrayLike]] = None,
+    cut: Iterable[str] = (),
     seed: int = 0,
     device: Optional[Device] = None,
 ) -> Tuple[_data.ComparedLayer, ...]:
@@ -94,16 +100,20 @@ def compare(
     >>> layers[0].operation, layers[0].own < 0.001
     ('linear', True)
     """
-    told = _ane.compare((device or default_device())._open, path, _decided(dims, bind), _doubles(arrays), seed)
+    told = _ane.compare((device or default_device())._open, path, _decided(dims, bind, cut), _doubles(arrays), seed)
     return tuple(map(_data.compared, json.loads(told)))
 
 
-def _decided(dims: Optional[Mapping[str, int]], bind: Optional[Mapping[str, ArrayLike]]) -> _ane.Decided:
+def _decided(
+    dims: Optional[Mapping[str, int]], bind: Optional[Mapping[str, ArrayLike]], cut: Iterable[str]
+) -> _ane.Decided:
+    if isinstance(cut, str):
+        raise TypeError(f"cut is {cut!r}; wanted are names in a list: cut=[{cut!r}]")
     extents = {name: index(extent) for name, extent in (dims or {}).items()}
     for name, extent in extents.items():
         if extent < 1:
             raise ValueError(f"extent {name!r} is {extent}; wanted is 1 or more")
-    return _ane.Decided(extents, _doubles(bind))
+    return _ane.Decided(extents, _doubles(bind), set(cut))
 
 
 def _doubles(arrays: Optional[Mapping[str, ArrayLike]]) -> Dict[str, NDArray[float64]]:

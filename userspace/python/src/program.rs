@@ -1,6 +1,6 @@
 //! A program: its file, and what can be told of it without a device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ane::build::Built;
@@ -25,15 +25,16 @@ pub(crate) struct Decided(model::Options);
 
 #[pymethods]
 impl Decided {
-    /// Numbers for extents, and values for inputs.
+    /// Numbers for extents, values for inputs, and results that become inputs.
     #[new]
     fn new(
         dims: BTreeMap<String, usize>,
         bind: BTreeMap<String, PyReadonlyArrayDyn<'_, f64>>,
+        cut: BTreeSet<String>,
     ) -> PyResult<Self> {
         let array = |(name, array): (String, PyReadonlyArrayDyn<'_, f64>)| Ok((name, values(&array)?));
         let constants = bind.into_iter().map(array).collect::<PyResult<_>>()?;
-        Ok(Self(model::Options { constants, extents: dims, ..model::Options::default() }))
+        Ok(Self(model::Options { constants, extents: dims, cuts: cut, ..model::Options::default() }))
     }
 }
 
@@ -77,7 +78,7 @@ pub(crate) fn compare(
     for (seed, port) in (seed..).zip(&compiled.inputs) {
         let made = match arrays.get(&port.name) {
             Some(array) => values(array)?.reshaped(port.dims.clone()),
-            None => model::compare::random(&port.dims, seed),
+            None => model::compare::random_for(&compiled, port, seed),
         };
         inputs.push(made.map_err(|why| raise::wrong_value(format!("input {:?}: {why}", port.name)))?);
     }
@@ -207,10 +208,10 @@ impl Program {
         let is_program = container::hwx::is_hwx(&file) || anec::is_anec(&file);
         if is_program || model::compile::format(&file).is_none() {
             let program = Self::of_file(py, name, file)?;
-            if options.extents.is_empty() && options.constants.is_empty() {
+            if options.extents.is_empty() && options.constants.is_empty() && options.cuts.is_empty() {
                 return Ok(program);
             }
-            let what = "is a program, in which everything is decided: dims and bind are for models";
+            let what = "is a program, in which everything is decided: dims, bind and cut are for models";
             return Err(raise::wrong_value(format!("{}: {what}", program.name)));
         }
         let compiled = py.detach(|| model::compile(&file, options));
@@ -333,7 +334,7 @@ fn register(block: &str, word: &RegisterReport) -> Value {
 
 /// The names, with a number behind those that come again: arrays are found by them. A file may say anything.
 pub(crate) fn unique_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut taken = std::collections::BTreeSet::new();
+    let mut taken = BTreeSet::new();
     let unique = |name: &str| {
         let others = (2..).map(|count| format!("{name}-{count}"));
         let found = std::iter::once(name.to_owned()).chain(others).find(|name| taken.insert(name.clone()));

@@ -56,6 +56,7 @@ pub(crate) fn model(py: Python<'_>, name: &str, why: &model::ModelError) -> PyEr
     let remedy = |remedy: Remedy<'_>| match remedy {
         Remedy::Bind(name) => format!("ane.load(path, bind={{{name:?}: array}})"),
         Remedy::Extent(name) => format!("ane.load(path, dims={{{name:?}: 1}})"),
+        Remedy::Cut(name) => format!("ane.load(path, cut=[{name:?}])"),
     };
     let problems: Vec<Value> = match why {
         model::ModelError::Problems(problems) => {

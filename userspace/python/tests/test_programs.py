@@ -320,8 +320,23 @@ def test_input_of_a_model_is_bound_to_a_constant() -> None:
     assert program.inputs == () and float(program.run()["y"].max()) == 34
 
 
+def test_result_of_a_model_is_made_an_input() -> None:
+    text = (
+        "program(1.3) { func main<ios16>(tensor<fp16, [2]> x) { "
+        'tensor<fp16, [2]> far = abs(x = x)[name = string("far")]; '
+        'tensor<fp16, [2]> y = relu(x = far)[name = string("y")]; } -> (y); }'
+    ).encode()
+    program = ane.loads(text, cut=["far"])
+    assert [surface.name for surface in program.inputs] == ["far"]
+    assert program.run(numpy.array([-3, 4], numpy.float16))["y"].tolist() == [0, 4]
+    with pytest.raises(ane.ModelError, match='no result "near"; its results are "far", "y"'):
+        ane.loads(text, cut=["near"])
+    with pytest.raises(TypeError, match="wanted are names in a list"):
+        ane.loads(text, cut="far")
+
+
 def test_program_takes_no_decisions_of_a_model(example: Path) -> None:
-    with pytest.raises(ValueError, match="dims and bind are for models"):
+    with pytest.raises(ValueError, match="dims, bind and cut are for models"):
         ane.load(example, dims={"batch": 1})
 
 

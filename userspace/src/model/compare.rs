@@ -6,7 +6,7 @@
 use half::f16;
 use serde::{Serialize, Serializer};
 
-use super::compile::{Compiled, build};
+use super::compile::{Compiled, Port, build};
 use super::error::ModelError;
 use super::execute::execute;
 use super::limits::MASK;
@@ -148,6 +148,17 @@ pub fn random(dims: &[usize], seed: u64) -> Result<Array, Fault> {
     let wide = u32::try_from(count).map_err(|_| Fault::Elements { dims: dims.to_vec() })?;
     let values = Tensor::random(Axes { n: 1, c: 1, h: 1, w: wide }, seed).into_values();
     Array::new(dims.to_vec(), values.iter().map(|value| value.to_f64()).collect())
+}
+
+/// Random values for an input: of whole numbers 0 and 1, which every table and every mask has, else as [`random`].
+///
+/// # Errors
+///
+/// As of [`random`].
+pub fn random_for(compiled: &Compiled, port: &Port, seed: u64) -> Result<Array, Fault> {
+    let values = random(&port.dims, seed)?;
+    let is_whole = compiled.network.whole_inputs().any(|name| name == port.name);
+    Ok(if is_whole { values.map(|value| f64::from(u8::from(value > 0.0))) } else { values })
 }
 
 /// The largest difference of two arrays. Masks are not compared.

@@ -203,7 +203,9 @@ pub fn format(bytes: &[u8]) -> Option<Format> {
 /// [`ModelError::Problems`].
 pub fn build(mut network: Network) -> Result<Compiled, ModelError> {
     network.simplify();
-    let lowered = lower::lower(&network).map_err(ModelError::Problems)?;
+    let mut lowered = lower::lower(&network).map_err(ModelError::Problems)?;
+    let whole = |name| format!("input {name:?} takes whole numbers as halves, which are exact up to 2048");
+    lowered.notes.extend(network.whole_inputs().map(whole));
     let ports = |list: &[(String, usize)]| {
         list.iter()
             .map(|(name, value)| Port { name: name.clone(), dims: network.dims(*value).to_vec() })

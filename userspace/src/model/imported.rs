@@ -15,6 +15,8 @@ pub(super) struct Imported {
     pub(super) inputs: Vec<String>,
     /// Extents that the model leaves open.
     pub(super) extents: Vec<String>,
+    /// Results of layers, where one is to be cut.
+    pub(super) results: Vec<String>,
 }
 
 impl Imported {
@@ -26,15 +28,18 @@ impl Imported {
             known.dedup();
             Err(ModelError::Unknown { what, name: name.clone(), known })
         };
-        match (inputs, extents) {
-            (Some(name), _) => unknown("input", name, self.inputs),
-            (None, Some(name)) => unknown("open extent", name, self.extents),
-            (None, None) => Ok(self),
+        let cuts = options.cuts.iter().find(|&name| !self.results.contains(name));
+        match (inputs, extents, cuts) {
+            (Some(name), ..) => unknown("input", name, self.inputs),
+            (None, Some(name), _) => unknown("open extent", name, self.extents),
+            (None, None, Some(name)) => unknown("result", name, self.results),
+            (None, None, None) => Ok(self),
         }
     }
 
     /// The layers of a model of which all was read.
-    pub(super) fn whole(self) -> Result<Network, ModelError> {
+    pub(super) fn whole(mut self) -> Result<Network, ModelError> {
+        self.network.forget_unread();
         if self.problems.is_empty() { Ok(self.network) } else { Err(ModelError::Problems(self.problems)) }
     }
 

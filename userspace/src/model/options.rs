@@ -1,6 +1,6 @@
 //! The choices that a model leaves open. Its user makes them when it is compiled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::beside::Beside;
 use super::network::Array;
@@ -12,6 +12,8 @@ pub struct Options {
     pub constants: BTreeMap<String, Array>,
     /// Extents that the model gives names only.
     pub extents: BTreeMap<String, usize>,
+    /// Results of layers that the client fills, instead of the model.
+    pub cuts: BTreeSet<String>,
     /// Where files are that the model names.
     pub beside: Beside,
 }

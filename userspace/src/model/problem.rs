@@ -25,6 +25,21 @@ pub enum Why {
     /// An operand has to be known before the run.
     #[error("operand {operand} ({name:?}) has to be known before the run: bind it")]
     NotKnown { operand: usize, name: String },
+    /// A table with too many rows for indices that only the run knows.
+    #[error(
+        "indices {name:?} are known in the run alone, and pick among {rows} rows: halves hold indices up to {most}; \
+         bind them, or look the rows up yourself and make the result an input"
+    )]
+    Rows {
+        rows: usize,
+        /// How many there may be.
+        most: usize,
+        /// The indices.
+        name: String,
+        /// The tensor of the rows that are picked, and its extents.
+        result: String,
+        dims: Vec<usize>,
+    },
     /// An extent of an input that the model leaves open.
     #[error("extent {name:?} is not fixed: give it a number")]
     Open { name: String },
@@ -56,11 +71,14 @@ pub enum Remedy<'a> {
     Bind(&'a str),
     /// A number for this extent.
     Extent(&'a str),
+    /// This result as an input.
+    Cut(&'a str),
 }
 
 impl Why {
     pub fn remedy(&self) -> Option<Remedy<'_>> {
         match self {
+            Self::Rows { result, .. } => Some(Remedy::Cut(result)),
             Self::NotKnown { name, .. } => Some(Remedy::Bind(name)),
             Self::Open { name } => Some(Remedy::Extent(name)),
             _ => None,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ane::decode::printable;
-use ane::model::compare::{CompareError, compare, random};
+use ane::model::compare::{CompareError, compare, random_for};
 use ane::model::compile::Port;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Compare) -> Result<()> {
             Some(given) => compile::array(&given.file)
                 .and_then(|array| Ok(array.reshaped(port.dims.clone())?))
                 .with_context(|| files::name(&given.file))?,
-            None => random(&port.dims, args.seed.wrapping_add(index as u64))?,
+            None => random_for(&compiled, port, args.seed.wrapping_add(index as u64))?,
         });
     }
     let device = device::open(&args.device)?;

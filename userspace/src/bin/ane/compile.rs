@@ -110,6 +110,7 @@ pub(crate) fn compiled(args: &ModelArgs) -> Result<Compiled> {
         options.constants.insert(bind.input.clone(), array);
     }
     options.extents = args.dim.iter().map(|dim| (dim.name.clone(), dim.extent)).collect();
+    options.cuts = args.cut.iter().cloned().collect();
     let file = model::compile::located(&args.model).with_context(|| files::name(&args.model))?;
     options.beside = model::Beside::of_file(&file);
     model::compile(&files::read(&file)?, &options).map_err(|why| refused(&args.model, &why))
@@ -123,6 +124,7 @@ pub(crate) fn refused(model: &Path, why: &ModelError) -> anyhow::Error {
             let remedy = |remedy: Remedy<'_>| match remedy {
                 Remedy::Bind(name) => format!(", --bind '{name}=FILE.npy'"),
                 Remedy::Extent(name) => format!(", --dim '{name}=1'"),
+                Remedy::Cut(name) => format!(", --cut '{name}'"),
             };
             let what = format!("{name}: {} of the model cannot be mapped", count(problems.len(), "part"));
             Failure::new(Exit::Refused, what, advice).with_lines(model::grouped(problems, remedy)).into()

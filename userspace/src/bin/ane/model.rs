@@ -15,9 +15,12 @@ pub(crate) struct ModelArgs {
     /// Bind an input to a constant, such as a shape or the weights of a convolution: NAME=FILE, a .npy file or a tensor as .pb
     #[arg(long, value_name = "NAME=FILE")]
     pub(crate) bind: Vec<Assignment>,
-    /// Set the size of an axis that the model only names: NAME=N, or NAME.AXIS=N for Core ML
+    /// Set the size of an axis that the model leaves open: NAME=N, or NAME.AXIS=N for Core ML
     #[arg(long, value_name = "NAME=N")]
     pub(crate) dim: Vec<Extent>,
+    /// Make the result of a layer an input, such as the embeddings of tokens that are looked up elsewhere
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cut: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use super::flexible::Flexible;
 use super::operators::{self, Call, Operand};
 use super::program::{Argument, Constant, Function, Operation, Type};
 use crate::model::beside::Files;
+use crate::model::cut;
 use crate::model::imported::Imported;
 use crate::model::limits::PROBLEMS_MAX;
 use crate::model::network::array::elements;
@@ -25,6 +26,7 @@ pub(super) fn import(function: Function, options: &Options) -> Imported {
         problems: Vec::new(),
         inputs: Vec::new(),
         extents: Vec::new(),
+        results: Vec::new(),
     };
     for (name, of) in function.inputs {
         let made = import.input(&name, of, function.flexible.get(&name));
@@ -50,6 +52,8 @@ struct Import<'a> {
     /// Inputs that can be bound, and extents that are open.
     inputs: Vec<String>,
     extents: Vec<String>,
+    /// Results of operations, where one is to be cut.
+    results: Vec<String>,
 }
 
 impl Import<'_> {
@@ -86,7 +90,7 @@ impl Import<'_> {
         };
         let dims = chosen.iter().enumerate().map(known).collect::<Result<Vec<_>, _>>()?;
         if kind == Kind::Integer {
-            return Ok(self.network.unknown(name, dims));
+            return Ok(self.network.whole_input(name, dims));
         }
         Ok(self.network.input(name, dims, kind)?)
     }
@@ -126,7 +130,14 @@ impl Import<'_> {
         let made = self.made(&mut operation, &name).unwrap_or_default();
         let mut made = made.into_iter();
         for output in operation.outputs {
-            let operand = made.next();
+            let mut operand = made.next();
+            if let Some(Operand::Value(value)) = operand {
+                let made = cut::result(&mut self.network, self.options, &output, value);
+                operand = self.kept("cut", &output, made).map(Operand::Value);
+            }
+            if !self.options.cuts.is_empty() {
+                self.results.push(output.clone());
+            }
             if let Some(Operand::Value(value)) = operand {
                 // The client knows tensors by the names of the model.
                 self.network.rename(value, &output);
@@ -189,6 +200,7 @@ impl Import<'_> {
         } else {
             Err(Why::Mode("operations with blocks of their own are not mapped".to_owned()))
         };
+        let made = cut::rows(&mut self.network, self.options, operation.outputs.first(), made);
         match made {
             Ok(values) => Some(values.into_iter().map(Operand::Value).collect()),
             Err(why) => {
@@ -212,8 +224,8 @@ impl Import<'_> {
                 }
             }
         }
-        let Self { network, problems, inputs, extents, .. } = self;
-        Imported { network, problems, inputs, extents }
+        let Self { network, problems, inputs, extents, results, .. } = self;
+        Imported { network, problems, inputs, extents, results }
     }
 }
 

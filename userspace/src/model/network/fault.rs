@@ -40,6 +40,9 @@ pub enum Fault {
     #[error("computing it before the run takes {products} products; 2^32 are the most")]
     Work { products: u64 },
     /// A run-time operand of whole numbers.
-    #[error("an operand of whole numbers is not known before the run, and the engine computes in halves")]
+    #[error(
+        "an operand of whole numbers is not known before the run, and the engine computes in halves; bind the input \
+         that decides it, if one does"
+    )]
     Integers,
 }

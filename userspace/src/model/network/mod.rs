@@ -15,7 +15,7 @@ pub use array::Array;
 pub use fault::Fault;
 pub use operation::Operation;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::limits::OPERATIONS_MAX;
 
@@ -65,6 +65,10 @@ pub struct Network {
     pub outputs: Vec<(String, ValueId)>,
     /// Whole numbers that the run computes, and the halves that hold them exactly.
     wholes: BTreeMap<ValueId, ValueId>,
+    /// The halves that hold inputs of whole numbers.
+    whole_inputs: Vec<ValueId>,
+    /// Whether the client fills the result of a layer.
+    is_cut: bool,
     /// Elements of all constants, and places that layers pick.
     known: u64,
 }
@@ -86,6 +90,53 @@ impl Network {
         let value = self.value(name, dims, kind, None);
         self.inputs.push((name.to_owned(), value));
         Ok(value)
+    }
+
+    /// A tensor of whole numbers that the client fills, with halves. It has to be read as halves, or bound before the run.
+    pub fn whole_input(&mut self, name: &str, dims: Vec<usize>) -> ValueId {
+        match self.input(name, dims.clone(), Kind::Real) {
+            Ok(halves) => {
+                self.whole_inputs.push(halves);
+                self.whole(halves)
+            }
+            // Nothing is computed with a tensor of such extents, which is no problem until something reads it.
+            Err(_) => self.unknown(name, dims),
+        }
+    }
+
+    /// Names of inputs that are whole numbers in the model.
+    pub fn whole_inputs(&self) -> impl Iterator<Item = &str> {
+        let is_whole = |&&(_, value): &&(String, ValueId)| self.whole_inputs.contains(&value);
+        self.inputs.iter().filter(is_whole).map(|(name, _)| name.as_str())
+    }
+
+    /// The tensor that the client fills in place of a result.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault`] of its extents.
+    pub(super) fn cut(&mut self, name: &str, result: ValueId) -> Result<ValueId, Fault> {
+        self.is_cut = true;
+        if self.inputs.iter().any(|(input, value)| input == name && *value == result) {
+            return Ok(result);
+        }
+        let Value { dims, kind, .. } = &self.values[result];
+        match (dims.clone(), *kind) {
+            (dims, Kind::Integer) => Ok(self.whole_input(name, dims)),
+            (dims, kind) => self.input(name, dims, kind),
+        }
+    }
+
+    /// Forgets inputs that no output depends on: those of whole numbers, and where a result was cut all of them.
+    pub(super) fn forget_unread(&mut self) {
+        let mut needed: BTreeSet<ValueId> = self.outputs.iter().map(|&(_, value)| value).collect();
+        for node in self.nodes.iter().rev() {
+            if needed.contains(&node.output) {
+                needed.extend(&node.inputs);
+            }
+        }
+        let may_go = |value: &ValueId| self.is_cut || self.whole_inputs.contains(value);
+        self.inputs.retain(|(_, value)| needed.contains(value) || !may_go(value));
     }
 
     /// A tensor of whole numbers that is filled before the run: whatever reads it is refused.

@@ -8,6 +8,7 @@ use super::message::{Extent, Graph, Model, Node, ValueInfo, is_standard};
 use super::operators::{self, Call};
 use super::tensor;
 use crate::model::beside::Files;
+use crate::model::cut;
 use crate::model::error::ModelError;
 use crate::model::imported::Imported;
 use crate::model::limits::{NODES_MAX, PROBLEMS_MAX};
@@ -55,6 +56,7 @@ pub(in crate::model) fn layers(bytes: &[u8], options: &Options) -> Result<Import
         problems: Vec::new(),
         inputs: Vec::new(),
         extents: Vec::new(),
+        results: Vec::new(),
     };
     import.tensors(&graph);
     for (index, bytes) in graph.nodes.iter().enumerate() {
@@ -93,6 +95,8 @@ struct Import<'a> {
     /// Inputs that can be bound, and extents that only have names.
     inputs: Vec<String>,
     extents: Vec<String>,
+    /// Results of nodes, where one is to be cut.
+    results: Vec<String>,
 }
 
 impl Import<'_> {
@@ -144,7 +148,7 @@ impl Import<'_> {
         let extents = input.dims.as_ref().ok_or_else(|| Why::Mode("its rank is not known".to_owned()))?;
         let dims = extents.iter().map(|extent| self.extent(extent)).collect::<Result<Vec<_>, _>>()?;
         if kind == Kind::Integer {
-            let value = self.network.unknown(&input.name, dims);
+            let value = self.network.whole_input(&input.name, dims);
             return Ok(Some(value));
         }
         Ok(Some(self.network.input(&input.name, dims, kind)?))
@@ -192,8 +196,17 @@ impl Import<'_> {
         }
         let made = if is_known { self.call(&node, &name, inputs) } else { Vec::new() };
         for (index, output) in node.outputs.iter().enumerate().filter(|(_, output)| !output.is_empty()) {
-            self.names.insert(output.clone(), made.get(index).copied());
+            let value = made.get(index).and_then(|&value| self.cut(output, value));
+            if !self.options.cuts.is_empty() {
+                self.results.push(output.clone());
+            }
+            self.names.insert(output.clone(), value);
         }
+    }
+
+    fn cut(&mut self, name: &str, value: ValueId) -> Option<ValueId> {
+        let made = cut::result(&mut self.network, self.options, name, value);
+        made.map_err(|why| self.problem("cut", name, why)).ok()
     }
 
     fn call(&mut self, node: &Node<'_>, name: &str, inputs: Vec<Option<ValueId>>) -> Vec<ValueId> {
@@ -215,6 +228,7 @@ impl Import<'_> {
         } else {
             operators::call(&mut call)
         };
+        let made = cut::rows(&mut self.network, self.options, node.outputs.first(), made);
         match made {
             Ok(values) => {
                 let tensor = node.attributes.get("value").and_then(|value| value.tensor);
@@ -245,7 +259,7 @@ impl Import<'_> {
                 None => self.problem("output", &output.name, Why::NotMade { name: output.name.clone() }),
             }
         }
-        let Self { network, problems, inputs, extents, .. } = self;
-        Imported { network, problems, inputs, extents }
+        let Self { network, problems, inputs, extents, results, .. } = self;
+        Imported { network, problems, inputs, extents, results }
     }
 }

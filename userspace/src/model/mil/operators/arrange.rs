@@ -80,7 +80,6 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
         "pad" => pad(call),
         "gather" => {
             let (x, indices) = (call.x()?, call.tensor("indices")?);
-            call.array("indices")?;
             let (axis, batches) = (call.integer("axis", 0)?, call.integer("batch_dims", 0)?);
             if batches != 0 {
                 return Err(mode(format!("batch_dims of {batches} is not mapped")));

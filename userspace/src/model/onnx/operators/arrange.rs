@@ -1,6 +1,6 @@
 //! Elements in another order or number, and constants.
 
-use super::{Call, Made, one, tensor};
+use super::{Call, Made, lookup, one, tensor};
 use crate::model::layers::{Layers, extents};
 use crate::model::network::array::elements;
 use crate::model::network::operation::{Cut, JoinKind};
@@ -355,6 +355,9 @@ fn gather(call: &mut Call<'_, '_>) -> Made {
     let dims = call.dims(x);
     let axis = call.axis(call.integer("axis", 0), dims.len())?;
     let extent = dims[axis] as i64;
+    if let Some(indices) = call.halves_at(1)? {
+        return one(lookup::rows(call, x, axis, indices)?);
+    }
     let given = call.known(1)?.clone();
     let index = |&value: &f64| {
         let value = value as i64;

@@ -1,5 +1,7 @@
 //! Element by element.
 
+use half::f16;
+
 use super::{Call, Made, one, tensor};
 use crate::model::layers::Layers;
 use crate::model::network::operation::{Join, JoinKind, Map};
@@ -241,9 +243,35 @@ fn logical(call: &mut Call<'_, '_>, kind: JoinKind) -> Made {
     one(call.add_as(Operation::Join(Join { kind, relu: false }), &[a, b], Kind::Bool)?)
 }
 
+/// The operands of a comparison: of whole numbers that the run computes, the halves that hold them.
+///
+/// The difference of two halves is zero only if they are equal, and has the right sign.
+fn compared(call: &mut Call<'_, '_>) -> Result<(ValueId, ValueId), Why> {
+    let halves = [call.halves_at(0)?, call.halves_at(1)?];
+    let operands = [call.x(0)?, call.x(1)?];
+    if halves == [None, None] {
+        return Ok((operands[0], operands[1]));
+    }
+    let mut made = operands;
+    for ((made, halves), operand) in made.iter_mut().zip(halves).zip(operands) {
+        let Some(known) = call.network.known(operand) else {
+            *made = halves.unwrap_or(operand);
+            continue;
+        };
+        if let Some(rounded) = known.values().iter().find(|&&value| f16::from_f64(value).to_f64() != value) {
+            return Err(Call::mode(format!(
+                "halves do not hold {rounded}, with which whole numbers are compared"
+            )));
+        }
+        let known = known.clone();
+        *made = call.constant(known, Kind::Real);
+    }
+    Ok((made[0], made[1]))
+}
+
 /// The difference through a step: what it is below zero, at zero, and above.
 fn compare(call: &mut Call<'_, '_>, (below, zero, above): (f64, f64, f64)) -> Made {
-    let (a, b) = (call.x(0)?, call.x(1)?);
+    let (a, b) = compared(call)?;
     let difference = call.join(JoinKind::Subtract, a, b)?;
     one(call.add_as(Operation::Map(Map::Step { below, zero, above }), &[difference], Kind::Bool)?)
 }

@@ -7,6 +7,7 @@ mod circular;
 mod earlier;
 mod elementwise;
 mod linear;
+mod lookup;
 mod normal;
 mod picked;
 mod placed;
@@ -202,6 +203,12 @@ impl Call<'_, '_> {
         let value = self.x(index)?;
         let name = || self.network.values[value].name.clone();
         self.network.known(value).ok_or_else(|| Why::NotKnown { operand: index, name: name() })
+    }
+
+    /// The halves that hold operand `index`, where it is whole numbers that only the run knows.
+    fn halves_at(&self, index: usize) -> Result<Option<ValueId>, Why> {
+        let value = self.x(index)?;
+        Ok(if self.network.known(value).is_some() { None } else { self.network.halves_of(value) })
     }
 
     /// A list of whole numbers that is an operand.

@@ -1,0 +1,59 @@
+//! Rows of a table by indices that only the run knows, such as the embedding of token ids.
+//!
+//! The engine has no such operation; a product has the same result. A row of the left matrix has a 1 at the place of its
+//! index and 0 elsewhere: the difference of the index and each place, through a step. Each sum has one element that is not
+//! zero, so it is exact as far as the accumulator is. Halves hold indices up to 2048, so a table has at most as many rows.
+//! An index outside of the table gives zeros: a task cannot refuse.
+
+use super::Call;
+use crate::model::layers::Layers;
+use crate::model::network::operation::{JoinKind, Map};
+use crate::model::network::{Array, Kind, Operation, ValueId};
+use crate::model::problem::Why;
+
+/// Most rows of a table.
+const ROWS_MAX: usize = 2048;
+
+/// The parts of `table` along `axis` that `indices`, whole numbers in halves, name.
+pub(super) fn rows(
+    call: &mut Call<'_, '_>,
+    table: ValueId,
+    axis: usize,
+    indices: ValueId,
+) -> Result<ValueId, Why> {
+    let (dims, own) = (call.dims(table), call.dims(indices));
+    let rows = dims[axis];
+    if rows > ROWS_MAX {
+        let (name, result) = (call.network.values[indices].name.clone(), call.name.to_owned());
+        let dims = [&dims[..axis], own.as_slice(), &dims[axis + 1..]].concat();
+        return Err(Why::Rows { rows, most: ROWS_MAX, name, result, dims });
+    }
+    let ones = ones(call, indices, rows)?;
+    // The axis of the rows first, as that of a matrix.
+    let mut order: Vec<usize> = (0..dims.len()).collect();
+    order.remove(axis);
+    order.insert(0, axis);
+    let first = call.add(Operation::Permute(order), &[table])?;
+    let (before, behind) = (&dims[..axis], &dims[axis + 1..]);
+    let width = before.iter().chain(behind).product();
+    let matrix = call.reshape(first, vec![rows, width])?;
+    let taken = call.add(Operation::Product, &[ones, matrix])?;
+    let apart = call.reshape(taken, [own.as_slice(), before, behind].concat())?;
+    let (count, moved) = (own.len(), before.len());
+    let back = (count..count + moved).chain(0..count).chain(count + moved..count + dims.len() - 1);
+    call.add(Operation::Permute(back.collect()), &[apart])
+}
+
+/// A row for each index, with a 1 at its place and 0 elsewhere.
+fn ones(call: &mut Call<'_, '_>, indices: ValueId, rows: usize) -> Result<ValueId, Why> {
+    let count = call.dims(indices).iter().product();
+    let column = call.reshape(indices, vec![count, 1])?;
+    // Below zero they count from the end.
+    let is_below = call.map(Map::Step { below: 1.0, zero: 0.0, above: 0.0 }, column)?;
+    let added = call.affine(is_below, rows as f64, 0.0)?;
+    let counted = call.join(JoinKind::Add, column, added)?;
+    let places = Array::from_fn(vec![1, rows], |place| place as f64)?;
+    let places = call.constant(places, Kind::Real);
+    let apart = call.join(JoinKind::Subtract, counted, places)?;
+    call.map(Map::Step { below: 0.0, zero: 1.0, above: 0.0 }, apart)
+}
