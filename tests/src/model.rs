@@ -7,7 +7,7 @@ mod transformer;
 
 pub use elsewhere::{Fed, array_of, results};
 pub use mil::MIL_PROGRAMS;
-pub use network::{bert, mobilenet, mobilenet_whole, operators, sequence};
+pub use network::{bert, bert_tiny, mobilenet, mobilenet_whole, operators, sequence};
 pub use transformer::gpt2_block;
 
 use crate::random::Random;

@@ -95,23 +95,71 @@ fn block(
 /// An encoder like BERT's smallest: `layers` of attention over `heads` and a feed-forward network, embedded outside.
 pub fn bert(tokens: i64, width: i64, heads: i64, layers: i64) -> Vec<u8> {
     let mut net = Onnx::new(2);
-    let mut x = net.input("embedded", &[1, tokens, width]);
-    for _ in 0..layers {
-        let attended = attention(&mut net, &x, tokens, width, heads);
-        let sum = net.node("Add", &[&x, &attended], &[]);
-        x = norm(&mut net, &sum, width);
-        let wide = linear(&mut net, &x, width, 4 * width);
-        let wide = net.node("Gelu", &[&wide], &[]);
-        let narrow = linear(&mut net, &wide, 4 * width, width);
-        let sum = net.node("Add", &[&x, &narrow], &[]);
-        x = norm(&mut net, &sum, width);
-    }
+    let x = net.input("embedded", &[1, tokens, width]);
+    let x = encoder(&mut net, x, (tokens, width), heads, layers, None);
     net.node_to("Identity", &[&x], "encoded", &[]);
     net.output("encoded", &[1, tokens, width]);
     net.finish()
 }
 
-fn attention(net: &mut Onnx, x: &str, tokens: i64, width: i64, heads: i64) -> String {
+/// The published BERT-tiny, two layers of 128 wide, from ids of tokens to a vector for each and one for all of them.
+///
+/// Like exports it has the ids, the mask of the tokens that count, and the kind of each token as whole numbers.
+pub fn bert_tiny(tokens: i64, vocabulary: i64) -> Vec<u8> {
+    let (width, heads, layers) = (128, 2, 2);
+    let mut net = Onnx::new(6);
+    let [ids, mask, kinds] =
+        ["input_ids", "attention_mask", "token_type_ids"].map(|name| net.whole_input(name, &[1, tokens]));
+    let mut embedded = |indices: &str, rows: i64| {
+        let table = net.random(&[rows, width], 1.0);
+        net.node("Gather", &[&table, indices], &[])
+    };
+    let (words, kinds) = (embedded(&ids, vocabulary), embedded(&kinds, 2));
+    let places = net.random(&[1, tokens, width], 1.0);
+    let sum = net.node("Add", &[&words, &kinds], &[]);
+    let sum = net.node("Add", &[&sum, &places], &[]);
+    let x = norm(&mut net, &sum, width);
+    // What does not count is far below everything else.
+    let axes = net.integers(&[1, 2]);
+    let mask = net.node("Unsqueeze", &[&mask, &axes], &[]);
+    let mask = net.node("Cast", &[&mask], &[("to", Integer(1))]);
+    let (one, far) = (net.singles(&[], &[1.0]), net.singles(&[], &[-1e4]));
+    let mask = net.node("Sub", &[&one, &mask], &[]);
+    let mask = net.node("Mul", &[&mask, &far], &[]);
+    let x = encoder(&mut net, x, (tokens, width), heads, layers, Some(&mask));
+    net.node_to("Identity", &[&x], "last_hidden_state", &[]);
+    net.output("last_hidden_state", &[1, tokens, width]);
+    let (zero, axis) = (net.integers(&[0]), net.integers(&[1]));
+    let first = net.node("Gather", &[&x, &zero], &[("axis", Integer(1))]);
+    let first = net.node("Squeeze", &[&first, &axis], &[]);
+    let pooled = linear(&mut net, &first, width, width);
+    net.node_to("Tanh", &[&pooled], "pooler_output", &[]);
+    net.output("pooler_output", &[1, width]);
+    net.finish()
+}
+
+fn encoder(
+    net: &mut Onnx,
+    mut x: String,
+    (tokens, width): (i64, i64),
+    heads: i64,
+    layers: i64,
+    mask: Option<&str>,
+) -> String {
+    for _ in 0..layers {
+        let attended = attention(net, &x, (tokens, width), heads, mask);
+        let sum = net.node("Add", &[&x, &attended], &[]);
+        x = norm(net, &sum, width);
+        let wide = linear(net, &x, width, 4 * width);
+        let wide = net.node("Gelu", &[&wide], &[]);
+        let narrow = linear(net, &wide, 4 * width, width);
+        let sum = net.node("Add", &[&x, &narrow], &[]);
+        x = norm(net, &sum, width);
+    }
+    x
+}
+
+fn attention(net: &mut Onnx, x: &str, (tokens, width): (i64, i64), heads: i64, mask: Option<&str>) -> String {
     let each = width / heads;
     let split = |net: &mut Onnx, order: [i64; 4]| {
         let all = linear(net, x, width, width);
@@ -124,6 +172,7 @@ fn attention(net: &mut Onnx, x: &str, tokens: i64, width: i64, heads: i64) -> St
     let scores = net.node("MatMul", &[&queries, &keys], &[]);
     let root = net.singles(&[], &[(each as f32).sqrt()]);
     let scores = net.node("Div", &[&scores, &root], &[]);
+    let scores = mask.map_or(scores.clone(), |mask| net.node("Add", &[&scores, mask], &[]));
     let weights = net.node("Softmax", &[&scores], &[("axis", Integer(-1))]);
     let mixed = net.node("MatMul", &[&weights, &values], &[]);
     let mixed = net.node("Transpose", &[&mixed], &[("perm", Integers(vec![0, 2, 1, 3]))]);

@@ -13,6 +13,7 @@
 //! * [`simplified`]: those that have fewer layers than they were written with.
 //! * [`sizes`]: those whose tensors are larger than the chip.
 //! * [`waves`]: sine and cosine.
+//! * [`whole_models`]: those of published sizes, held against onnxruntime.
 //! * [`wholes`]: whole numbers that the run computes, and computed weights.
 
 mod activations;
@@ -28,6 +29,7 @@ mod refused;
 mod simplified;
 mod sizes;
 mod waves;
+mod whole_models;
 mod wholes;
 
 use ane::device::{Device, Location};
