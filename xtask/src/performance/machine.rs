@@ -18,6 +18,14 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// What it is, without the time.
+    pub(crate) fn told(&self) -> String {
+        let Self { processor, processors, kernel, compiler, .. } = self;
+        let count =
+            if *processors == 1 { "one processor".to_owned() } else { format!("{processors} processors") };
+        format!("{count} of {processor}; Linux {kernel}; {compiler}")
+    }
+
     pub(crate) fn here() -> Result<Self> {
         let file = |path: &str| std::fs::read_to_string(path).with_context(|| path.to_owned());
         let model = file("/proc/cpuinfo")?;

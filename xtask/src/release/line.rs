@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::output::{printed, root};
+use crate::performance::machine::Machine;
 
 /// The outcome of a figure.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -24,6 +25,9 @@ pub(super) struct Line {
     pub(super) seconds: u64,
     /// Why it is known not to hold.
     pub(super) known: Option<String>,
+    /// Parts that could not be run.
+    #[serde(default)]
+    pub(super) not_run: Vec<String>,
     /// When and of what it was run; none before it is kept.
     #[serde(default)]
     pub(super) date: String,
@@ -33,11 +37,18 @@ pub(super) struct Line {
     pub(super) build: String,
     #[serde(default)]
     pub(super) asked: String,
+    #[serde(default)]
+    pub(super) machine: String,
 }
 
 impl Line {
     pub(super) fn of(text: &str) -> Result<Self> {
         serde_json::from_str(text).with_context(|| format!("no line of a figure: {text:?}"))
+    }
+
+    /// Whether all of it was run, and holds.
+    pub(super) const fn is_whole(&self) -> bool {
+        self.held && self.not_run.is_empty()
     }
 }
 
@@ -75,6 +86,7 @@ impl Store {
             commit: commit.to_owned(),
             build: if is_release { "release" } else { "dev" }.to_owned(),
             asked: asked.to_owned(),
+            machine: Machine::here()?.told(),
             ..line.clone()
         };
         let mut file = OpenOptions::new().create(true).append(true).open(&self.0).context("the lines")?;

@@ -98,7 +98,7 @@ pub fn run(options: &Options) -> Result<()> {
             Runner::Fuzz => fuzz::run(&options.size)?,
             Runner::Mutants => mutants::run(&options.size, options.seed)?,
         };
-        if !found.held && found.known.is_none() {
+        if !found.is_whole() && found.known.is_none() {
             missed.push(*id);
         }
         store.keep(&found, &options.size, &commit, options.profile == Profile::Release)?;

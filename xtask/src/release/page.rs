@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 
 use super::line::Line;
-use crate::performance::machine::Machine;
 
 const ABOUT: &str = "\
 # Reliability
@@ -16,8 +15,12 @@ by hand. Each figure says in its source at the top what it does: `tests/tests/re
 Continuous integration runs each at a smaller size with each change.
 
 *size* is how many were run, of how many before a release; a time is in seconds. A figure that *missed* does not hold: what is
-said beside it was seen.
+said beside it was seen. Of a figure that has parts which were *not run*, the other parts are all that was seen to hold. Each figure
+was run on the machine that its row names: processors, kernel, compiler.
 ";
+
+/// The machine of a row that was made before rows named theirs.
+const NO_MACHINE: &str = "machine not recorded";
 
 /// The number of a figure, in whose order the rows stand.
 fn number(id: &str) -> Option<u32> {
@@ -27,23 +30,13 @@ fn number(id: &str) -> Option<u32> {
 /// The page of lines, of which the last of each figure counts. Figures that were not run in this checkout keep their rows of the
 /// page as it is.
 pub(super) fn render(lines: &[Line], page: &str) -> Result<String> {
-    let machine = Machine::here()?;
     let old = page.lines().filter_map(|row| Some((row.strip_prefix("| ")?.split_once(' ')?.0, row)));
     let mut rows: BTreeMap<u32, String> =
-        old.filter_map(|(id, row)| Some((number(id)?, format!("{row}\n")))).collect();
+        old.filter_map(|(id, row)| Some((number(id)?, with_machine(row)))).collect();
     for line in lines {
         rows.insert(number(&line.id).context("a figure has a number")?, row(line));
     }
-    let mut page = format!(
-        "{ABOUT}\nMachine: {} of {}; Linux {}; {}.\n\n",
-        match machine.processors {
-            1 => "one processor".to_owned(),
-            count => format!("{count} processors"),
-        },
-        machine.processor,
-        machine.kernel,
-        machine.compiler
-    );
+    let mut page = format!("{ABOUT}\n");
     page.push_str("| | what | wanted | size | seen | verdict | seed | run |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n");
     let absent: Vec<String> = super::FIGURES
         .iter()
@@ -58,15 +51,78 @@ pub(super) fn render(lines: &[Line], page: &str) -> Result<String> {
     Ok(page)
 }
 
+/// A row of the page as it is. Its last cell ends with the time that it took, if it names no machine.
+fn with_machine(row: &str) -> String {
+    match row.strip_suffix(" s |") {
+        Some(row) => format!("{row} s; {NO_MACHINE} |\n"),
+        None => format!("{row}\n"),
+    }
+}
+
 fn row(line: &Line) -> String {
     let Line { id, what, wanted, got, size, release, seed, seconds, date, commit, build, .. } = line;
-    let verdict = match (&line.known, line.held) {
-        (_, true) => "held".to_owned(),
-        (Some(why), false) => format!("missed, known: {why}"),
-        (None, false) => "missed".to_owned(),
-    };
+    let machine = if line.machine.is_empty() { NO_MACHINE } else { &line.machine };
     let got = got.replace('|', "/");
     format!(
-        "| {id} | {what} | {wanted} | {size} of {release} | {got} | {verdict} | {seed} | {date}, `{commit}`, {build} build, {seconds} s |\n"
+        "| {id} | {what} | {wanted} | {size} of {release} | {got} | {} | {seed} | {date}, `{commit}`, {build} build, {seconds} s; {machine} |\n",
+        verdict(line)
     )
+}
+
+fn verdict(line: &Line) -> String {
+    let not_run = || format!("not run: {}", line.not_run.join(", "));
+    match (&line.known, line.held, line.not_run.is_empty()) {
+        (_, true, true) => "held".to_owned(),
+        (_, true, false) => format!("{}; the rest held", not_run()),
+        (Some(why), false, _) => format!("missed, known: {why}"),
+        (None, false, true) => "missed".to_owned(),
+        (None, false, false) => format!("missed; {}", not_run()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(machine: &str, not_run: &[&str]) -> Line {
+        Line {
+            id: "F8".to_owned(),
+            held: true,
+            machine: machine.to_owned(),
+            not_run: not_run.iter().map(ToString::to_string).collect(),
+            ..Line::default()
+        }
+    }
+
+    fn cells(page: &str, id: &str) -> Vec<String> {
+        let row = page.lines().find(|row| row.starts_with(&format!("| {id} |"))).unwrap();
+        row.split('|').map(|cell| cell.trim().to_owned()).collect()
+    }
+
+    #[test]
+    fn figure_whose_parts_were_not_all_run_is_not_said_to_hold() {
+        let page = render(&[line("one", &["AVX2 (emulated)"])], "").unwrap();
+        assert_eq!(cells(&page, "F8")[6], "not run: AVX2 (emulated); the rest held");
+        assert!(!line("one", &["AVX2 (emulated)"]).is_whole());
+        assert_eq!(cells(&render(&[line("one", &[])], "").unwrap(), "F8")[6], "held");
+    }
+
+    #[test]
+    fn row_names_its_machine_and_not_that_of_the_last_run() {
+        let first = render(&[line("the first machine", &[])], "").unwrap();
+        let other = Line { id: "F9".to_owned(), ..line("the other machine", &[]) };
+        let page = render(&[other], &first).unwrap();
+        assert!(cells(&page, "F8")[8].ends_with("s; the first machine"), "{page}");
+        assert!(cells(&page, "F9")[8].ends_with("s; the other machine"), "{page}");
+    }
+
+    #[test]
+    fn row_of_an_older_page_says_that_its_machine_is_not_known() {
+        let old =
+            "Machine: M.\n\n| F8 | w | w | 1 of 2 | g | held | 3 | 2026-11-22, `abc`, dev build, 176 s |\n";
+        let page = render(&[], old).unwrap();
+        assert!(cells(&page, "F8")[8].ends_with("176 s; machine not recorded"), "{page}");
+        assert!(!page.contains("Machine: M."), "{page}");
+        assert_eq!(render(&[], &page).unwrap(), page);
+    }
 }
