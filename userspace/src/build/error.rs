@@ -100,6 +100,8 @@ pub(super) type Result<T, E = BuildError> = std::result::Result<T, E>;
 pub enum BuildError {
     #[error("{operation}: {limit} is {value}, which has to be from 1 to {max}")]
     Limit { operation: &'static str, limit: Limit, value: u64, max: u64 },
+    #[error("{count} values are more than the {left} that are left of {budget}")]
+    Values { count: u64, left: u64, budget: u64 },
     #[error("{operation}: {limit} is {value}, which is not a power of two")]
     NotAPowerOfTwo { operation: &'static str, limit: Limit, value: u32 },
     #[error("{operation}: operands of {first} and {second} (CxHxW) do not go together")]

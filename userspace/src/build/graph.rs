@@ -11,7 +11,7 @@ use zerocopy::IntoBytes;
 use super::error::{BuildError, Limit, Result};
 use super::lines::Lines;
 use super::pass::Pass;
-use super::shape::{InMemory, MEMORY_ALIGN, Shape};
+use super::shape::{HALF, InMemory, MEMORY_ALIGN, Shape};
 
 /// A handle on a tensor of a [`Graph`], or on a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +38,8 @@ pub struct Graph {
     pub(super) passes: Vec<Pass>,
     pub(super) constants: Vec<u8>,
     tables: Vec<(ActivationTable, u64)>,
+    /// Most constants, as values of two bytes.
+    values_max: u64,
     pub(super) inputs: Vec<(String, ValueId)>,
     pub(super) outputs: Vec<(String, ValueId)>,
 }
@@ -101,6 +103,7 @@ impl Graph {
             passes: Vec::new(),
             constants: Vec::new(),
             tables: Vec::new(),
+            values_max: u64::MAX,
             inputs: Vec::new(),
             outputs: Vec::new(),
         }
@@ -124,6 +127,42 @@ impl Graph {
         self.hierarchy = self.hierarchy.with_operand_bytes(bytes);
     }
 
+    /// Bounds the constants of all operations together, those that an operation makes by itself included: as many values of
+    /// two bytes, with what they are padded with.
+    ///
+    /// An operation that takes more than that for a moment is refused as well.
+    ///
+    /// ```
+    /// use ane::build::{Graph, Shape};
+    /// use half::f16;
+    ///
+    /// let mut graph = Graph::new();
+    /// graph.set_values_max(64);
+    /// // A row of one value takes 64 bytes.
+    /// graph.constant(Shape::new(1, 2, 1), &[f16::ONE; 2])?;
+    /// assert!(graph.scalar(f16::ONE).is_err());
+    /// # Ok::<(), ane::build::BuildError>(())
+    /// ```
+    pub const fn set_values_max(&mut self, values: u64) {
+        self.values_max = values;
+    }
+
+    /// Values of two bytes that the constants have taken.
+    pub(super) const fn values_taken(&self) -> u64 {
+        self.constants.len() as u64 / HALF
+    }
+
+    /// Refuses more bytes than the constants may still take.
+    pub(super) fn check_room(&self, bytes: u64) -> Result<()> {
+        self.check_values(bytes.div_ceil(HALF))
+    }
+
+    /// Refuses more values than the constants may still take.
+    pub(super) fn check_values(&self, count: u64) -> Result<()> {
+        let left = self.values_max.saturating_sub(self.values_taken());
+        if count <= left { Ok(()) } else { Err(BuildError::Values { count, left, budget: self.values_max }) }
+    }
+
     /// A tensor that the client fills.
     pub fn input(&mut self, name: &str, shape: Shape) -> Result<Tensor> {
         let home = Home::Input(self.inputs.len());
@@ -138,7 +177,9 @@ impl Graph {
         let layout = InMemory::of(shape.check(operation)?, 1);
         length(operation, "constants", values.len(), shape.elements())?;
         Limit::MemoryBytes.check(operation, layout.bytes)?;
-        let mut bytes = Vec::new();
+        // Before the rows are padded: a row of one value becomes 32 of them.
+        self.check_room(layout.bytes)?;
+        let mut bytes = Vec::with_capacity(layout.bytes as usize);
         for row in values.chunks(shape.w as usize) {
             bytes.extend(row.iter().flat_map(|value| value.to_le_bytes()));
             bytes.resize(bytes.len().next_multiple_of(MEMORY_ALIGN as usize), 0);
@@ -307,6 +348,7 @@ impl Graph {
     pub(super) fn store(&mut self, operation: &'static str, bytes: &[u8]) -> Result<u64> {
         let base = self.constants.len();
         Limit::MemoryBytes.check(operation, (base + bytes.len()) as u64)?;
+        self.check_room((bytes.len() as u64).next_multiple_of(MEMORY_ALIGN))?;
         self.constants.extend_from_slice(bytes);
         self.constants.resize(self.constants.len().next_multiple_of(MEMORY_ALIGN as usize), 0);
         Ok(base as u64)

@@ -7,7 +7,7 @@ use half::f16;
 
 use super::convolution::Channels;
 use super::elementwise::Element;
-use super::error::Result;
+use super::error::{Limit, Result};
 use super::graph::{Graph, Tensor, View};
 use super::reduce::Reduce;
 use super::shape::Shape;
@@ -197,6 +197,7 @@ impl Graph {
         // Offsets of tables and tensors are checked where they are stored; extents here, once for all.
         pass.input.check(pass.operation)?;
         pass.output.check(pass.operation)?;
+        Limit::Tasks.check(pass.operation, self.passes.len() as u64 + 1)?;
         self.passes.push(Pass { result, ..pass });
         Ok(())
     }

@@ -38,7 +38,8 @@ pub(crate) struct Build {
     /// Overwrite a file that exists
     #[arg(long)]
     pub(crate) force: bool,
-    /// How many values all lines together may have, arrays included; each takes a few times two bytes of memory
+    /// How many values all lines together may have: given ones, arrays, and those that operations make for themselves; each takes a
+    /// few times two bytes of memory
     #[arg(long, value_name = "N", default_value_t = ane::build::script::VALUES_MAX, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     pub(crate) values_max: u64,
     /// List the operations

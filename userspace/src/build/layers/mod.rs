@@ -40,6 +40,7 @@ use crate::model::{self, Why};
 struct Layer<'a> {
     network: &'a mut Network,
     name: &'static str,
+    graph: &'a Graph,
 }
 
 impl Layer<'_> {
@@ -65,6 +66,8 @@ impl Layer<'_> {
 
     /// A constant of halves.
     fn halves(&mut self, dims: Vec<usize>, values: &[f16]) -> Result<ValueId, Why> {
+        // Each is a double while the layer is made.
+        self.graph.check_room((size_of_val(values) as u64).saturating_mul(4))?;
         let array = Array::new(dims, values.iter().map(|value| value.to_f64()).collect())?;
         Ok(self.network.constant(self.name, array, Kind::Real))
     }
@@ -104,8 +107,8 @@ impl Graph {
             values.push(input.map_err(|why| refused(name, why.into()))?);
         }
         let mark = self.mark();
-        let made = describe(&mut Layer { network: &mut network, name }, &values)
-            .and_then(|result| model::onto(self, &network, operands, result));
+        let described = describe(&mut Layer { network: &mut network, name, graph: self }, &values);
+        let made = described.and_then(|result| model::onto(self, &network, operands, result));
         made.map_err(|why| {
             self.rewind(mark);
             refused(name, why)

@@ -3,6 +3,7 @@
 use super::super::convolution::Padding;
 use super::super::error::Result;
 use super::super::graph::{Graph, Tensor};
+use super::super::shape::Shape;
 use super::{Setting, moving, pads};
 
 /// A window that moves over rows and columns.
@@ -36,6 +37,17 @@ impl Pool {
     }
 }
 
+impl Pool {
+    /// At most so many windows, each of which has a factor of its own.
+    fn factors(&self, Shape { h, w, .. }: Shape) -> u64 {
+        let Padding { left, right, top, bottom } = self.padding;
+        let windows = |extent: u32, before: u32, behind: u32, stride: u32| {
+            (u64::from(extent) + u64::from(before) + u64::from(behind)) / u64::from(stride.max(1)) + 1
+        };
+        windows(h, top, bottom, self.stride.1).saturating_mul(windows(w, left, right, self.stride.0))
+    }
+}
+
 impl Graph {
     /// The largest element of each window.
     ///
@@ -66,6 +78,7 @@ impl Graph {
     ///
     /// As [`max_pool`](Self::max_pool).
     pub fn mean_pool(&mut self, x: Tensor, pool: &Pool) -> Result<Tensor> {
+        self.check_room(pool.factors(self.shape(x)?).saturating_mul(size_of::<f64>() as u64))?;
         let mut settings = pool.settings();
         settings.push(("count_include_pad", Setting::Integer(pool.counts_padding.into())));
         self.layer("mean pool", &[x], |layer, values| layer.operator("AveragePool", values, &settings))

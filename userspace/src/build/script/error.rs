@@ -36,5 +36,14 @@ pub enum Why {
     #[error("{name}: {why}")]
     Array { name: String, why: String },
     #[error(transparent)]
-    Build(#[from] BuildError),
+    Build(BuildError),
+}
+
+impl From<BuildError> for Why {
+    fn from(why: BuildError) -> Self {
+        match why {
+            BuildError::Values { count, left, budget } => Self::TooMany { count, left, budget },
+            why => Self::Build(why),
+        }
+    }
 }

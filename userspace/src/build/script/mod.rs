@@ -35,7 +35,8 @@ use crate::tensor;
 const LINES_MAX: usize = 1 << 16;
 
 /// Most values that all lines of a script may have made for them, if nothing else is said (Chosen: 128 MiB of coefficients;
-/// the program that is built of them takes a few times as much while it is built).
+/// the program that is built of them takes a few times as much while it is built). What is made counts, and not what is
+/// written: constants of an operation's own, and the zeros that rows are padded with.
 pub const VALUES_MAX: u64 = 1 << 26;
 
 /// Every operation: its form, and what it does.
@@ -143,8 +144,8 @@ pub fn build_within(
     budget: u64,
     mut array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>,
 ) -> Result<Built, Error> {
-    let mut script =
-        Script { graph: Graph::new(), tensors: BTreeMap::new(), array: &mut array, budget, left: budget };
+    let mut script = Script { graph: Graph::new(), tensors: BTreeMap::new(), array: &mut array };
+    script.graph.set_values_max(budget);
     let mut lines = 0;
     for (line, text) in (1..).zip(text.lines()) {
         lines = line;
@@ -181,11 +182,12 @@ pub fn add(
     mut array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>,
 ) -> Result<Tensor, Why> {
     let tensors = (0..).zip(operands).map(|(index, &tensor)| (format!("%{index}"), tensor)).collect();
+    let mut script = Script { graph: std::mem::take(graph), tensors, array: &mut array };
     // A line by itself has what a whole script has.
-    let (budget, left) = (VALUES_MAX, VALUES_MAX);
-    let mut script = Script { graph: std::mem::take(graph), tensors, array: &mut array, budget, left };
+    script.graph.set_values_max(script.graph.values_taken() + VALUES_MAX);
     let made = script.operation("", operation, words);
     *graph = script.graph;
+    graph.set_values_max(u64::MAX);
     made
 }
 
@@ -196,9 +198,6 @@ struct Script<'a> {
     graph: Graph,
     tensors: BTreeMap<String, Tensor>,
     array: Arrays<'a>,
-    /// Values that all lines may have together.
-    budget: u64,
-    left: u64,
 }
 
 impl Script<'_> {
@@ -242,8 +241,8 @@ impl Script<'_> {
     }
 
     fn values(&mut self, key: &str, value: &str, count: u64) -> Result<Vec<f16>, Why> {
-        let (budget, left) = (self.budget, self.left);
-        self.left = left.checked_sub(count).ok_or(Why::TooMany { count, left, budget })?;
+        // They are counted when the graph has them.
+        self.graph.check_values(count)?;
         if let Ok(all) = value.parse::<f32>() {
             return Ok(vec![f16::from_f32(all); count as usize]);
         }

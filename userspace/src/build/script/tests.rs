@@ -113,9 +113,37 @@ fn values_beyond_any_number_are_refused_like_too_many() {
 
 #[test]
 fn lines_share_one_budget_of_values() {
-    let lines: String = (0..40).map(|line| format!("k{line} = constant 16x8x8 values=1\n")).collect();
-    let text = format!("{lines}x = input 16x8x8\ny = add x k0\noutput y");
-    assert!(build_within(&text, 40 * 1024, no_arrays).is_ok());
-    let refused = build_within(&text, 40 * 1024 - 1, no_arrays).unwrap_err().to_string();
-    assert_eq!(refused, "line 40: 1024 values are more than the 1023 that are left of the script's 40959");
+    let lines: String = (0..40).map(|line| format!("k{line} = constant 16x8x32 values=1\n")).collect();
+    let text = format!("{lines}x = input 16x8x32\ny = add x k0\noutput y");
+    assert!(build_within(&text, 40 * 4096, no_arrays).is_ok());
+    let refused = build_within(&text, 40 * 4096 - 1, no_arrays).unwrap_err().to_string();
+    assert_eq!(refused, "line 40: 4096 values are more than the 4095 that are left of the script's 163839");
+}
+
+#[test]
+fn values_that_a_line_makes_by_itself_are_counted_like_those_that_it_is_given() {
+    for (line, what) in [
+        ("y = constant 64x1000x1 values=1", "rows of one value are padded"),
+        ("y = mean_pool x kernel=3x3 stride=1x1 padding=1", "a factor of each window"),
+        ("y = mean_pool x kernel=31x31 stride=1x1", "ones as coefficients"),
+        ("y = transposed_convolution x outputs=64 kernel=8x8 weights=1", "coefficients as doubles"),
+        ("y = convolution x outputs=64 kernel=3x3 dilation=2x2 weights=1", "coefficients as doubles"),
+        ("y = convolution x outputs=64 groups=64 kernel=25x25 weights=1", "slots are padded"),
+    ] {
+        let refused = build_within(&format!("x = input 64x200x200\n{line}\noutput y"), 40_000, no_arrays);
+        let told = refused.unwrap_err().to_string();
+        assert!(
+            told.starts_with("line 2: ") && told.contains("left of the script's 40000"),
+            "{what}: {told}"
+        );
+    }
+}
+
+#[test]
+fn line_whose_task_is_one_too_many_is_named() {
+    // Each is two tasks for each of the 1000 channels.
+    let lines: String = (0..100).map(|line| format!("y{line} = batched_matmul x x\n")).collect();
+    let told = refused(&format!("x = input 1000x2x2\n{lines}output y0"));
+    assert!(told.contains("number of tasks is 65536, which has to be from 1 to 65535"), "{told}");
+    assert!(!told.starts_with("line 103"), "{told}");
 }
