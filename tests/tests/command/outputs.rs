@@ -192,3 +192,21 @@ fn timeline_that_does_not_fit_is_told() {
     // Where there is room, it is kept.
     printed(&["run", &example(), "--trace", &place.work.at("whole")]);
 }
+
+/// A container's processes have the same numbers each time, so a later one finds what a killed one left.
+#[test]
+fn file_that_a_killed_process_of_the_same_number_left_keeps_nobody_from_writing() {
+    let scratch = Scratch::new();
+    let commands =
+        format!("echo half > made.anec.$$.partial; mkdir out.$$.partial; exec {} \"$@\"", path().display());
+    let script = scratch.file("text", b"x = input 4x1x1\ny = relu x\noutput y\n");
+    let folder = scratch.at("out");
+    for arguments in [&["build", &script, "-o", "made.anec"][..], &["run", &example(), "-o", &folder]] {
+        let mut command = Command::new("sh");
+        let output =
+            command.args(["-c", &commands, "sh"]).args(arguments).current_dir(scratch.path()).output();
+        let output = output.expect("there is a shell");
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(scratch.path().join("made.anec").is_file() && scratch.path().join("out").is_dir());
+}

@@ -61,7 +61,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
             return io::stdin().lock().take(PIPE_MAX + 1).read_to_end(&mut bytes).map(drop);
         }
         let file = File::open(path)?;
-        let is_file = file.metadata()?.is_file();
+        let metadata = file.metadata()?;
+        let is_file = metadata.is_file();
+        if is_file {
+            // Memory that grows by halves would be twice the file. Without room for all of it the reading below fails.
+            let _ = bytes
+                .try_reserve_exact(usize::try_from(metadata.len()).unwrap_or(usize::MAX).saturating_add(1));
+        }
         file.take(if is_file { u64::MAX } else { PIPE_MAX + 1 }).read_to_end(&mut bytes).map(drop)?;
         if !is_file && bytes.len() as u64 > PIPE_MAX {
             return Err(io::Error::other(format!("more than {PIPE_MAX} bytes come out of it")));
@@ -106,15 +112,10 @@ pub(crate) fn save_with(
         let what = format!("{}: is not a regular file", name(path));
         return Err(Failure::new(Exit::Refused, what, "name a file to write").into());
     }
-    let partial = partial(&resolved);
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&partial)
-        .and_then(|mut file| {
-            write(&mut file)?;
-            before.map_or(Ok(()), |before| file.set_permissions(before.permissions()))
-        })
+    let new = |partial: &Path| OpenOptions::new().write(true).create_new(true).open(partial);
+    let (partial, mut file) = partial(&resolved, new).with_context(|| name(path))?;
+    let written = write(&mut file)
+        .and_then(|()| before.map_or(Ok(()), |before| file.set_permissions(before.permissions())))
         .and_then(|()| match existing {
             Existing::Replace => fs::rename(&partial, &resolved),
             Existing::Keep => publish_new(&partial, &resolved),
@@ -140,11 +141,28 @@ fn publish_new(partial: &Path, path: &Path) -> io::Result<()> {
     fs::remove_file(partial)
 }
 
-fn partial(path: &Path) -> PathBuf {
-    let mut partial: OsString = path.as_os_str().to_owned();
-    partial.push(format!(".{}.partial", std::process::id()));
-    partial.into()
+/// Makes what has the name `path` later, under a name that is free.
+///
+/// A process that was killed leaves the name with its number, and a later process may have that number: in a container the numbers are
+/// the same each time.
+fn partial<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+    let mut attempt = 0;
+    loop {
+        let mut partial: OsString = path.as_os_str().to_owned();
+        partial.push(match attempt {
+            0 => format!(".{}.partial", std::process::id()),
+            _ => format!(".{}-{attempt}.partial", std::process::id()),
+        });
+        let partial = PathBuf::from(partial);
+        match make(&partial) {
+            Err(why) if why.kind() == ErrorKind::AlreadyExists && attempt < ATTEMPTS_MAX => attempt += 1,
+            made => return made.map(|made| (partial, made)),
+        }
+    }
 }
+
+/// Names that are tried (Chosen: as many killed processes of one number leave their files seldom).
+const ATTEMPTS_MAX: u32 = 1000;
 
 /// A folder that appears with all its files.
 pub(crate) struct Folder {
@@ -189,11 +207,12 @@ impl Folder {
             }
             return Ok(self.path);
         }
-        let partial = partial(&self.path);
-        let written = fs::create_dir(&partial)
-            .and_then(|()| {
-                self.files.iter().try_for_each(|(file, bytes)| fs::write(partial.join(file), bytes))
-            })
+        let (partial, ()) =
+            partial(&self.path, |partial| fs::create_dir(partial)).with_context(|| name(&self.path))?;
+        let written = self
+            .files
+            .iter()
+            .try_for_each(|(file, bytes)| fs::write(partial.join(file), bytes))
             // Takes the place of an empty folder, and of no other.
             .and_then(|()| fs::rename(&partial, &self.path));
         if written.is_err() {
