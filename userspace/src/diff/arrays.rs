@@ -29,13 +29,23 @@ pub struct Tolerance {
 /// assert!(compare(&[2], &a, &[2], &b, Tolerance { ulps: 1, absolute: 0.0 }).is_same());
 /// ```
 pub fn compare(a_shape: &[u64], a: &[f16], b_shape: &[u64], b: &[f16], tolerance: Tolerance) -> Comparison {
+    compare_each((a_shape, a.iter().copied()), (b_shape, b.iter().copied()), tolerance)
+}
+
+/// The same of elements that come one after the other.
+pub fn compare_each(
+    (a_shape, a): (&[u64], impl Iterator<Item = f16>),
+    (b_shape, b): (&[u64], impl Iterator<Item = f16>),
+    tolerance: Tolerance,
+) -> Comparison {
     let mut found = Comparison::default();
     if a_shape != b_shape {
         found.differs("shape", format!("{a_shape:?}"), format!("{b_shape:?}"));
         return found;
     }
-    let (mut furthest, mut widest, mut unequal) = (0, 0.0_f64, 0_u64);
-    for (index, (&a, &b)) in a.iter().zip(b).enumerate() {
+    let (mut furthest, mut widest, mut unequal, mut all) = (0, 0.0_f64, 0_u64, 0);
+    for (index, (a, b)) in a.zip(b).enumerate() {
+        all = index + 1;
         if (a.is_nan() && b.is_nan()) || a == b {
             continue;
         }
@@ -53,7 +63,7 @@ pub fn compare(a_shape: &[u64], a: &[f16], b_shape: &[u64], b: &[f16], tolerance
     if unequal > 0 {
         found.notes.push(format!(
             "{unequal} of {} not equal, at most {} of the last place and {widest:.6} apart",
-            count(a.len(), "element"),
+            count(all, "element"),
             count(furthest, "unit")
         ));
     }

@@ -5,16 +5,15 @@
 //! take by the timing model.
 //!
 //! * this file: the report.
+//! * [`stream`]: the same of programs of very many tasks, which are not all in memory.
 //! * [`text`] and [`svg`]: two ways to look at it; `serde` gives a third.
 
+pub mod stream;
 pub mod svg;
 pub mod text;
 
 use ane_device::engine::plan::operand::{ChipPlace, MemoryPlace, Origin, Shape, Sink, Source};
-use ane_device::engine::plan::{Pass, Plan, plan};
-use ane_device::td::decode::decode;
-use ane_device::td::fetch::Descriptor;
-use ane_device::td::register_file::RegisterFile;
+use ane_device::engine::plan::{Pass, Plan};
 use ane_device::timing::{Clock, Cost, Machine};
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::hal::Generation;
@@ -23,6 +22,7 @@ use ane_uapi::hw::sram::residency::{GateReading, KernelStore, OutputBuffer, Resi
 use ane_uapi::hw::sram::{Hierarchy, tensor_bytes};
 use serde::Serialize;
 
+use self::stream::Walk;
 use crate::container::Program;
 use crate::count::count;
 
@@ -133,31 +133,9 @@ impl Occupancy {
 
     /// The report of a program with the numbers of any target of the compiler.
     pub fn on_target(program: &Program<'_>, generation: Generation) -> Self {
-        let machine = Machine::of(generation);
-        let mut report = Self::of_target(generation);
-        report.damage = report.walk(program, machine).err();
-        report.nanoseconds = report.nanoseconds.saturating_add(machine.nanoseconds(report.cycles));
-        report
-    }
-
-    fn walk(&mut self, program: &Program<'_>, machine: Machine) -> Result<(), String> {
-        let mut clock = Clock::new(machine);
-        let mut registers = RegisterFile::default();
-        for task in program.tasks().map_err(|error| error.to_string())? {
-            let task = task.map_err(|error| error.to_string())?;
-            let wrong = |error: &dyn std::fmt::Display| format!("task {}: {error}", task.index);
-            let descriptor = Descriptor::of(task.words.iter().map(|word| word.get()));
-            let (header, after) = decode(&descriptor, &registers).map_err(|error| wrong(&error))?;
-            registers = after;
-            let plan = plan(&header, &registers).map_err(|verdict| wrong(&verdict))?;
-            let task = describe(&machine, &mut clock, task.index, &plan);
-            self.cycles = self.cycles.saturating_add(task.cycles);
-            for heat in task.operands.iter().filter_map(|operand| operand.heat) {
-                self.heat.iter_mut().zip(heat).for_each(|(sum, more)| *sum = sum.saturating_add(more));
-            }
-            self.tasks.push(task);
-        }
-        Ok(())
+        let mut walk = Walk::of(program, Self::of_target(generation), generation);
+        let tasks = walk.by_ref().collect();
+        Self { tasks, ..walk.end() }
     }
 }
 

@@ -9,7 +9,7 @@ const CELL: u32 = 11;
 /// Pixels of the labels.
 const LABEL: u32 = 190;
 /// Most rows that are drawn; the last one is the sum of all.
-const ROWS_MAX: usize = 256;
+pub const ROWS_MAX: usize = 256;
 
 /// A colour from pale to dark.
 fn colour(granules: u64, warmest: u64) -> String {

@@ -28,8 +28,9 @@ pub fn levels(to: &mut impl Write, levels: &[Level]) -> fmt::Result {
     Ok(())
 }
 
-fn task(to: &mut impl Write, task: &TaskOccupancy) -> fmt::Result {
+pub fn task(to: &mut impl Write, task: &TaskOccupancy) -> fmt::Result {
     let TaskOccupancy { index, class, output_buffer, passes, groups, conflicts, stalls, .. } = task;
+    writeln!(to)?;
     writeln!(
         to,
         "task {index} ({class}): {}, {}, {}, {output_buffer} output buffer",
@@ -54,16 +55,14 @@ fn task(to: &mut impl Write, task: &TaskOccupancy) -> fmt::Result {
     )
 }
 
-pub fn write(to: &mut impl Write, report: &Occupancy) -> fmt::Result {
+/// What stands before the tasks.
+pub fn head(to: &mut impl Write, report: &Occupancy) -> fmt::Result {
     writeln!(to, "{} ({}): DRAM, pool, 64 banks, array", report.chip.unwrap_or("target"), report.generation)?;
-    levels(to, &report.levels)?;
-    if report.tasks.is_empty() {
-        return Ok(());
-    }
-    for one in &report.tasks {
-        writeln!(to)?;
-        task(to, one)?;
-    }
+    levels(to, &report.levels)
+}
+
+/// What stands behind them.
+pub fn foot(to: &mut impl Write, report: &Occupancy) -> fmt::Result {
     writeln!(to)?;
     writeln!(
         to,
@@ -72,4 +71,15 @@ pub fn write(to: &mut impl Write, report: &Occupancy) -> fmt::Result {
         report.nanoseconds / 1000
     )?;
     writeln!(to, "banks 0 to 63 |{}|", bar(&report.heat))
+}
+
+pub fn write(to: &mut impl Write, report: &Occupancy) -> fmt::Result {
+    head(to, report)?;
+    if report.tasks.is_empty() {
+        return Ok(());
+    }
+    for one in &report.tasks {
+        task(to, one)?;
+    }
+    foot(to, report)
 }

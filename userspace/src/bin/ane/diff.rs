@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use ane::count::count;
 use ane::diff::arrays::{self, Tolerance};
 use ane::diff::{Comparison, programs, timelines};
-use ane::tensor::npy::Array;
+use ane::tensor::npy::View;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::Value;
@@ -111,9 +111,9 @@ fn two_files(a: &Path, b: &Path, tolerance: Tolerance) -> Result<Comparison> {
     match (kind(&first), kind(&second)) {
         (FileKind::Array, FileKind::Array) => {
             let (first, second) = (array(a, &first)?, array(b, &second)?);
-            let (one, other) = (first.halves().0, second.halves().0);
-            let (shape, other_shape) = (&first.header().shape, &second.header().shape);
-            Ok(arrays::compare(shape, &one, other_shape, &other, tolerance))
+            let one = (first.header().shape.as_slice(), first.halves());
+            let other = (second.header().shape.as_slice(), second.halves());
+            Ok(arrays::compare_each(one, other, tolerance))
         }
         (FileKind::Timeline, FileKind::Timeline) => timelines::compare(&first, &second)
             .with_context(|| format!("{} or {}", files::name(a), files::name(b)))
@@ -131,8 +131,8 @@ fn two_files(a: &Path, b: &Path, tolerance: Tolerance) -> Result<Comparison> {
     }
 }
 
-fn array(path: &Path, bytes: &[u8]) -> Result<Array> {
-    Array::read(bytes, ELEMENTS_MAX)
+fn array<'a>(path: &Path, bytes: &'a [u8]) -> Result<View<'a>> {
+    View::of(bytes, ELEMENTS_MAX)
         .with_context(|| files::name(path))
         .advise(Exit::Refused, "write it again with numpy.save")
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use ane::sram::{Occupancy, svg, text};
+use ane::sram::stream::{Streamed, Walk};
+use ane::sram::{Occupancy, TaskOccupancy, svg, text};
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::hal::Generation;
 use anyhow::{Result, anyhow};
@@ -60,23 +61,55 @@ pub(crate) fn run(args: &Sram) -> Result<()> {
     let name = files::name(file);
     let bytes = files::read(file)?;
     let program = files::program(file, &bytes)?;
-    let report = match args.target {
-        Some(target) => Occupancy::on_target(&program, target),
-        None => Occupancy::of(&program, args.chip),
+    let walk = || match args.target {
+        Some(target) => Walk::of(&program, Occupancy::of_target(target), target),
+        None => Walk::of(&program, Occupancy::of_chip(args.chip), args.chip.chip().generation),
     };
     if let Some(path) = &args.svg {
+        let mut all = walk();
+        let is_drawn = |task: &TaskOccupancy| task.operands.iter().any(|operand| operand.heat.is_some());
+        let drawn = all.by_ref().filter(is_drawn).take(svg::ROWS_MAX).collect();
+        // The sum of all is drawn as well.
+        all.by_ref().for_each(drop);
         let mut picture = String::new();
-        svg::write(&mut picture, &report)?;
+        svg::write(&mut picture, &Occupancy { tasks: drawn, ..all.end() })?;
         files::save(path, picture.as_bytes(), Existing::forced(args.force))?;
     }
-    show(args, &report)?;
-    match report.damage {
+    if args.json {
+        files::stream_json(&Streamed::of(walk()))?;
+    } else {
+        page(walk())?;
+    }
+    // What was printed is not kept. To go along the tasks once more costs little beside printing them.
+    let mut last = walk();
+    last.by_ref().for_each(drop);
+    match last.end().damage {
         Some(damage) => Err(anyhow!("{name}: {damage}"))
             .advise(Exit::Refused, "the tasks before it are printed; `ane decode` names each word of it"),
         None => Ok(()),
     }
 }
 
+fn page(mut walk: Walk<'_>) -> Result<()> {
+    files::print_with(|out| {
+        let mut part = String::new();
+        // Writing to a string cannot fail.
+        let _ = text::head(&mut part, walk.whole());
+        let mut has_tasks = false;
+        for task in walk.by_ref() {
+            has_tasks = true;
+            let _ = text::task(&mut part, &task);
+            out.write_all(part.as_bytes())?;
+            part.clear();
+        }
+        if has_tasks {
+            let _ = text::foot(&mut part, &walk.end());
+        }
+        out.write_all(part.as_bytes())
+    })
+}
+
+/// Without a program.
 fn show(args: &Sram, report: &Occupancy) -> Result<()> {
     if args.json {
         return files::print_json(report);

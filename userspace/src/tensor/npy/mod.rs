@@ -5,6 +5,7 @@
 //!
 //! * [`header`]: the dictionary.
 //! * [`Array`]: a header with data, and the way from its numbers to halves.
+//! * [`View`]: the same of a file that is in memory already, an element at a time.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod header;
@@ -65,21 +66,12 @@ pub struct Array {
 impl Array {
     pub fn read(mut from: impl Read, limit: u64) -> Result<Self, Error> {
         let header = Header::read(&mut from)?;
-        let shape = || header.shape.clone();
-        let count = header.elements().filter(|&count| count <= limit);
-        let too_many = || Error::TooMany { shape: shape(), limit };
-        let bytes = count.and_then(|count| count.checked_mul(header.number.bytes() as u64));
-        let bytes = bytes.ok_or_else(too_many)?;
+        let bytes = data_bytes(&header, limit)?;
         let mut data = Vec::new();
         // One more, to see whether the file goes on. Memory grows with what arrives, not with what is promised.
         from.take(bytes.saturating_add(1)).read_to_end(&mut data)?;
-        match (data.len() as u64).cmp(&bytes) {
-            std::cmp::Ordering::Less => {
-                Err(Error::Short { shape: shape(), missing: bytes - data.len() as u64 })
-            }
-            std::cmp::Ordering::Greater => Err(Error::Long { shape: shape() }),
-            std::cmp::Ordering::Equal => Ok(Self { header, bytes: data }),
-        }
+        check_end(&header, data.len() as u64, bytes)?;
+        Ok(Self { header, bytes: data })
     }
 
     pub const fn header(&self) -> &Header {
@@ -136,35 +128,97 @@ impl Array {
     }
 }
 
+/// An array in a file that is in memory. It takes no memory for its elements.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    header: Header,
+    bytes: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// The array in a whole file of at most `limit` elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::read`].
+    pub fn of(file: &'a [u8], limit: u64) -> Result<Self, Error> {
+        let mut bytes = file;
+        let header = Header::read(&mut bytes)?;
+        check_end(&header, bytes.len() as u64, data_bytes(&header, limit)?)?;
+        Ok(Self { header, bytes })
+    }
+
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The elements in the order of C, as halves.
+    pub fn halves(&self) -> Box<dyn Iterator<Item = f16> + '_> {
+        let number = self.header.number;
+        let elements = self.bytes.chunks_exact(number.bytes());
+        let half = move |element| numbers::to_half(number, element);
+        if self.header.is_fortran {
+            let elements = move |place| elements.clone().nth(place);
+            Box::new(places_in_order_of_c(&self.header.shape).map_while(elements).map(half))
+        } else {
+            Box::new(elements.map(half))
+        }
+    }
+}
+
+/// Bytes of the elements.
+fn data_bytes(header: &Header, limit: u64) -> Result<u64, Error> {
+    let count = header.elements().filter(|&count| count <= limit);
+    let bytes = count.and_then(|count| count.checked_mul(header.number.bytes() as u64));
+    bytes.ok_or_else(|| Error::TooMany { shape: header.shape.clone(), limit })
+}
+
+/// Refuses elements that are not as many bytes as the shape says.
+fn check_end(header: &Header, given: u64, wanted: u64) -> Result<(), Error> {
+    let shape = || header.shape.clone();
+    match given.cmp(&wanted) {
+        std::cmp::Ordering::Less => Err(Error::Short { shape: shape(), missing: wanted - given }),
+        std::cmp::Ordering::Greater => Err(Error::Long { shape: shape() }),
+        std::cmp::Ordering::Equal => Ok(()),
+    }
+}
+
 /// Elements whose first axis is the fastest, with the last one the fastest.
 fn in_order_of_c(shape: &[u64], fortran: &[f16]) -> Vec<f16> {
+    places_in_order_of_c(shape).map_while(|place| fortran.get(place).copied()).collect()
+}
+
+/// For each element in the order of C, its place among elements whose first axis is the fastest. The shape is that of elements that
+/// are in memory.
+fn places_in_order_of_c(shape: &[u64]) -> impl Iterator<Item = usize> {
     // With an empty axis the others may be of any length, and their product is none of anything.
-    if fortran.is_empty() {
-        return Vec::new();
-    }
-    let mut stride = 1;
+    let is_empty = shape.contains(&0);
+    let (mut stride, mut left) = (1, 0);
     // For each axis: its extent, the distance of its elements, and the next element.
     let mut axes: Vec<(u64, u64, u64)> = Vec::with_capacity(shape.len());
-    for &extent in shape {
-        axes.push((extent, stride, 0));
-        // The product of all extents is the length of a list that is in memory.
-        stride *= extent;
+    if !is_empty {
+        for &extent in shape {
+            axes.push((extent, stride, 0));
+            // The product of all extents is the length of a list that is in memory.
+            stride *= extent;
+        }
+        left = stride;
     }
     let mut at = 0;
-    let next = || {
-        let value = fortran.get(at as usize).copied();
-        for (extent, stride, place) in axes.iter_mut().rev() {
-            *place += 1;
+    std::iter::from_fn(move || {
+        left = u64::checked_sub(left, 1)?;
+        let place = at;
+        for (extent, stride, index) in axes.iter_mut().rev() {
+            *index += 1;
             at += *stride;
-            if place < extent {
+            if index < extent {
                 break;
             }
-            at -= *stride * *place;
-            *place = 0;
+            at -= *stride * *index;
+            *index = 0;
         }
-        value
-    };
-    std::iter::from_fn(next).take(fortran.len()).collect()
+        Some(place as usize)
+    })
 }
 
 /// Writes a tensor: version 1.0, little-endian halves, the order of C.
