@@ -1,5 +1,5 @@
 //! The confinement of a daemon once it listens: it can only serve, and remove its sockets at the end. [`place`] has the steps
-//! before that.
+//! before that, [`unblocked`] the log.
 //!
 //! A daemon reads what strangers wrote. Should that ever get the better of it, then what it can do to the host is what the
 //! kernel still lets it. Three walls, each of which may be missing:
@@ -14,6 +14,7 @@
 //! code, threads can be started and no processes, and some calls are refused with an error, since the C library does without.
 
 pub mod place;
+pub mod unblocked;
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;

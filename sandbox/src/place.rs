@@ -1,12 +1,14 @@
 //! Where a daemon listens: the lock that makes it the only one there, and a socket that its parent passed.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 
 /// The file that is locked while a daemon listens at `path`.
 pub fn lock_path(path: &Path) -> PathBuf {
@@ -35,6 +37,40 @@ pub fn lock(path: &Path) -> io::Result<Option<File>> {
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(why)) => Err(why),
     }
+}
+
+/// Gives the socket at `path` to a group, if one is named, and sets its permissions.
+///
+/// # Errors
+///
+/// If no socket lies there. What a link of that name leads to keeps its group and its permissions.
+pub fn admit(path: &Path, mode: u32, group: Option<u32>) -> io::Result<()> {
+    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW;
+    let socket = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
+    if !socket.metadata()?.file_type().is_socket() {
+        return Err(io::Error::other("it is no socket any more"));
+    }
+    let place = format!("/proc/self/fd/{}", socket.as_raw_fd());
+    if group.is_some() {
+        chown(&place, None, group)?;
+    }
+    fs::set_permissions(&place, Permissions::from_mode(mode))
+}
+
+/// Whether a process has a socket at `path`, of whatever type. A file that a process left behind is none.
+///
+/// The attempt to connect has a type of its own, so a server whose sockets have connections never sees it. The system tells
+/// apart a socket of another type and one that nobody has.
+///
+/// # Errors
+///
+/// If no socket can be made.
+pub fn is_served(path: &Path) -> io::Result<bool> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let asking = socket(AddressFamily::Unix, SockType::Datagram, flags, None)?;
+    let outcome = connect(asking.as_raw_fd(), &UnixAddr::new(path)?);
+    // Another error, such as a lack of permission, does not say that nobody is there.
+    Ok(!matches!(outcome, Err(Errno::ECONNREFUSED | Errno::ENOENT)))
 }
 
 /// The descriptor `fd` that the parent passed; `None` if it is not open, or a standard stream.

@@ -1,6 +1,8 @@
 #![expect(unsafe_code, reason = "memory is mapped to see that it is refused")]
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::thread;
@@ -80,4 +82,35 @@ fn call_that_stands_twice_and_one_too_many_are_told() {
     assert!(both.count().is_err());
     let many = Calls { allowed: (1000..1040).collect(), ..Calls::default() };
     assert_eq!(many.count(), Err(format!("{} calls", EVERYBODY.len() + WITH_ARGUMENT.len() + 40)));
+}
+
+#[test]
+fn socket_of_a_living_process_is_served_whatever_its_type_and_the_process_sees_no_connection() {
+    let folder = std::env::temp_dir().join(format!("ane-served-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let [stream, datagram, left, none] = ["stream", "datagram", "left", "none"].map(|name| folder.join(name));
+    let listener = UnixListener::bind(&stream).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let _receiver = UnixDatagram::bind(&datagram).unwrap();
+    drop(UnixListener::bind(&left).unwrap());
+    let served = [&stream, &datagram, &left, &none].map(|path| place::is_served(path).unwrap());
+    assert_eq!(served, [true, true, false, false]);
+    assert!(listener.accept().is_err(), "nobody connected");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn permissions_of_a_file_behind_a_link_stay_as_they_are() {
+    let folder = std::env::temp_dir().join(format!("ane-admitted-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let [socket, precious, link] = ["socket", "precious", "link"].map(|name| folder.join(name));
+    let _listener = UnixListener::bind(&socket).unwrap();
+    fs::write(&precious, "").unwrap();
+    fs::set_permissions(&precious, Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink(&precious, &link).unwrap();
+    assert!(place::admit(&link, 0o666, None).is_err() && place::admit(&precious, 0o666, None).is_err());
+    place::admit(&socket, 0o604, None).unwrap();
+    let modes = [&precious, &socket].map(|path| fs::metadata(path).unwrap().permissions().mode() & 0o777);
+    assert_eq!(modes, [0o640, 0o604]);
+    fs::remove_dir_all(&folder).unwrap();
 }

@@ -183,3 +183,15 @@ fn stranger_is_told_so_and_gets_no_answer_whatever_the_permissions_of_the_socket
     let Some(heard) = stranger::answer_to(&daemon.control(), "SOCK_STREAM", "counters\n") else { return };
     assert_eq!(heard, format!("error user {} may not control this device\n", stranger::USER));
 }
+
+#[test]
+fn faults_that_are_armed_without_end_write_less_than_a_hundred_lines() {
+    let mut daemon = Daemon::start(&[]);
+    let mut control = Control::connect(&daemon.control());
+    for _ in 0..200 {
+        assert_eq!(control.ask("inject stuck-queue"), Ok(vec![]));
+        assert_eq!(control.ask("clear"), Ok(vec![]));
+    }
+    let lines = daemon.log().lines().count();
+    assert!((5..100).contains(&lines), "{lines} lines");
+}

@@ -22,6 +22,7 @@ use ane_uapi::wire::event::EventKind;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket};
 use nix::unistd::Pid;
 
 /// Where the tests' descriptor lies, and the page after it, which nothing is mapped to.
@@ -350,6 +351,13 @@ fn stale_socket_is_replaced_and_anything_else_is_left_alone() {
     assert!(String::from_utf8_lossy(&start("soon").stderr).contains("somebody listens"));
     assert!(!folder.path().join("soon").exists());
     drop(live);
+    // A daemon of clients whose socket somebody passed has no lock, and its socket has another type.
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let clients = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).unwrap();
+    bind(clients.as_raw_fd(), &UnixAddr::new(&folder.path().join("clients")).unwrap()).unwrap();
+    listen(&clients, Backlog::new(1).unwrap()).unwrap();
+    assert!(String::from_utf8_lossy(&start("clients").stderr).contains("somebody listens"));
+    assert!(folder.path().join("clients").exists());
     let mut second = Command::new(daemon::path())
         .arg("--socket-path")
         .arg(folder.path().join("live"))

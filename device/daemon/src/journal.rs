@@ -27,16 +27,24 @@ pub(crate) enum Kind {
     Descriptor,
     /// A user may not control the device.
     Stranger,
+    /// A client of the control socket changed something.
+    Control,
 }
 
 impl Kind {
-    const ALL: [Self; 5] =
-        [Self::Connection, Self::Disconnection, Self::Refusal, Self::Descriptor, Self::Stranger];
+    const ALL: [Self; 6] = [
+        Self::Connection,
+        Self::Disconnection,
+        Self::Refusal,
+        Self::Descriptor,
+        Self::Stranger,
+        Self::Control,
+    ];
 
     /// Lines in a period (Chosen: enough to see who comes and goes, and less than a hundred in all).
     const fn lines(self) -> u32 {
         match self {
-            Self::Connection => 40,
+            Self::Connection => 30,
             Self::Disconnection => 20,
             _ => 10,
         }
@@ -44,7 +52,7 @@ impl Kind {
 
     const fn level(self) -> Level {
         match self {
-            Self::Connection => Level::Info,
+            Self::Connection | Self::Control => Level::Info,
             _ => Level::Warn,
         }
     }
@@ -52,6 +60,7 @@ impl Kind {
     const fn target(self) -> &'static str {
         match self {
             Self::Refusal | Self::Descriptor => "ane::virtio",
+            Self::Control => "ane::control",
             _ => "ane::socket",
         }
     }

@@ -41,9 +41,8 @@ mod vring;
 mod watchdog;
 mod worker;
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -53,10 +52,13 @@ use std::time::Duration;
 
 use ane_device::Options;
 use ane_device::chip::{Identity, every_instance};
+use ane_sandbox::place;
+use ane_sandbox::unblocked::Unblocked;
 use ane_uapi::wire::VIRTIO_ID;
 use anyhow::Context;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
+use env_logger::Target;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::geteuid;
@@ -118,6 +120,7 @@ fn main() -> ExitCode {
         .filter_level(args.log_level)
         .filter_module("virtio_queue", log::LevelFilter::Off)
         .parse_default_env()
+        .target(Target::Pipe(Box::new(Unblocked::of(std::io::stderr()))))
         .init();
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -209,7 +212,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
             let (listener, lock) = server::listen(path).context("--control")?;
             locks.push(Some(lock));
             // The server asks for the credentials of each client. These permissions only spare others the attempt.
-            fs::set_permissions(path, Permissions::from_mode(0o600)).context("--control")?;
+            place::admit(path, 0o600, None).context("--control")?;
             paths.push(path.clone());
             Some(listener)
         }
@@ -255,7 +258,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
             Some(Signal::SIGUSR1) => {
                 for (name, engine) in &engines {
                     let dump = engine.with_worker(|worker| worker.dump());
-                    let _ = writeln!(std::io::stderr(), "--- {name}\n{dump}---");
+                    let _ = writeln!(Unblocked::of(std::io::stderr()), "--- {name}\n{dump}---");
                 }
             }
             Some(signal) => {

@@ -39,7 +39,10 @@ pub(crate) fn listen(path: &Path) -> anyhow::Result<(UnixListener, File)> {
         Ok(found) if !found.file_type().is_socket() => {
             bail!("{} exists and is no socket; choose another path", path.display())
         }
-        Ok(_) if UnixStream::connect(path).is_ok() => return Err(taken()),
+        // One that was passed to its server has no lock, and one of another program has none either.
+        Ok(_) if place::is_served(path).with_context(|| format!("looking at {}", path.display()))? => {
+            return Err(taken());
+        }
         Ok(_) => fs::remove_file(path).with_context(|| format!("removing the stale {}", path.display()))?,
         Err(why) if why.kind() == ErrorKind::NotFound => {}
         Err(why) => return Err(why).with_context(|| format!("looking at {}", path.display())),

@@ -1,12 +1,13 @@
 //! Where a daemon listens, and that it is the only one there.
 //!
 //! Beside the socket lies a lock, which the kernel releases when its holder dies, however that happens. The daemon that
-//! holds the lock knows that a socket which lies there is left over, so no daemon removes a socket that is served.
+//! holds the lock knows that no other daemon made a socket there. A socket that was passed to its server, or that another program
+//! has, comes without a lock, so a daemon asks the system before it removes one.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 use ane_sandbox::place;
@@ -21,7 +22,7 @@ const BACKLOG: i32 = 64;
 
 #[derive(Debug, Error)]
 pub enum PlaceError {
-    #[error("another daemon listens at {}; end it or choose another path", path.display())]
+    #[error("another process listens at {}; end it or choose another path", path.display())]
     Taken { path: PathBuf },
     #[error("{} exists and is no socket; choose another path", path.display())]
     NoSocket { path: PathBuf },
@@ -78,6 +79,9 @@ impl Place {
         let lock = lock.ok_or_else(|| PlaceError::Taken { path: path.to_owned() })?;
         match fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => {
+                if place::is_served(path).map_err(system("looking at", path))? {
+                    return Err(PlaceError::Taken { path: path.to_owned() });
+                }
                 fs::remove_file(path).map_err(system("removing the stale", path))?;
             }
             Ok(_) => return Err(PlaceError::NoSocket { path: path.to_owned() }),
@@ -86,16 +90,12 @@ impl Place {
         }
         let listener = socket::seqpacket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(fails)?;
         bind(&listener, &address).map_err(fails)?;
-        let place = Self { listener, path: Some(path.to_owned()), _lock: Some(lock) };
+        let made = Self { listener, path: Some(path.to_owned()), _lock: Some(lock) };
         // No client can connect before it listens, so none connects while the permissions are the wrong ones.
-        if let Some(group) = access.group {
-            chown(path, None, Some(group)).map_err(system("giving to its group", path))?;
-        }
-        fs::set_permissions(path, Permissions::from_mode(access.mode))
-            .map_err(system("setting the permissions of", path))?;
-        socket::let_descriptors_pass(&place.listener, false);
-        listen(&place.listener, BACKLOG).map_err(fails)?;
-        Ok(place)
+        place::admit(path, access.mode, access.group).map_err(system("setting the permissions of", path))?;
+        socket::let_descriptors_pass(&made.listener, false);
+        listen(&made.listener, BACKLOG).map_err(fails)?;
+        Ok(made)
     }
 
     /// A socket that listens already and that the parent passed.
@@ -130,5 +130,29 @@ impl Drop for Place {
         {
             log::warn!("{} cannot be removed: {why}", path.display());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+    use crate::tests::folder;
+
+    #[test]
+    fn socket_that_another_program_serves_is_left_alone_and_one_that_is_left_over_is_replaced() {
+        let folder = folder();
+        let path = folder.join("socket");
+        let served = UnixListener::bind(&path).unwrap();
+        let outcome = Place::listen(&path, Access::default());
+        assert!(matches!(outcome, Err(PlaceError::Taken { .. })), "{outcome:?}");
+        assert!(std::os::unix::net::UnixStream::connect(&path).is_ok());
+        drop(served);
+        let place = Place::listen(&path, Access { mode: 0o640, group: None }).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        drop(place);
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -154,7 +154,7 @@ fn daemon_that_is_ended_removes_its_socket_and_one_beside_it_is_refused() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(!second.status.success() && said.contains("another daemon listens"), "{said}");
+    assert!(!second.status.success() && said.contains("another process listens"), "{said}");
     daemon.signal(Signal::SIGTERM);
     assert!(daemon.wait().success());
     assert!(!daemon.socket().exists());

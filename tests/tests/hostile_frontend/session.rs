@@ -4,10 +4,13 @@
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use ane_tests::daemon::{Daemon, LIMIT};
+use ane_tests::daemon::{self, Daemon, LIMIT};
 use ane_tests::hostile::{ANSWER, BASE, DESCRIPTORS, Hostile, MEMORY, NEXT, REQUEST, SIZE, WRITE};
 use ane_tests::random::Random;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use rustix::event::{EventfdFlags, eventfd};
 use vhost::vhost_user::VhostUserFrontend;
 use vhost::vhost_user::message::{VhostUserConfigFlags, VhostUserHeaderFlag};
@@ -348,6 +351,37 @@ fn frontends_that_come_without_end_and_hand_over_nonsense_write_less_than_a_hund
     let lines = daemon.log().lines().count();
     assert!(lines < 100, "{lines} lines");
     assert!(daemon.is_running());
+}
+
+/// The reader of the log may be a pager or a terminal that somebody has stopped.
+#[test]
+fn frontends_are_served_while_nobody_reads_the_log() {
+    let (mut reader, mut log) = std::io::pipe().expect("pipes can be had");
+    let flags = |flags| fcntl(&log, FcntlArg::F_SETFL(flags)).expect("a pipe has flags");
+    flags(OFlag::O_NONBLOCK);
+    while (&log).write(&[b'x'; 4096]).is_ok() {}
+    while (&log).write(b"x").is_ok() {}
+    flags(OFlag::empty());
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let socket = folder.path().join("ane.sock");
+    let mut device = Command::new(daemon::path())
+        .arg("--socket-path")
+        .arg(&socket)
+        .stderr(log)
+        .spawn()
+        .expect("it starts");
+    let end = Instant::now() + LIMIT;
+    while !socket.exists() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    for _ in 0..3 {
+        assert!(Hostile::new(&socket).is_served());
+    }
+    device.kill().expect("it runs");
+    device.wait().expect("it is a child");
+    let mut told = String::new();
+    reader.read_to_string(&mut told).expect("it ends");
+    assert!(told.trim_start_matches('x').is_empty(), "{told}");
 }
 
 #[test]

@@ -145,11 +145,11 @@ fn carry_out(engines: &Engines, line: &Line) -> Result<String, String> {
         Command::Help => Ok(help()),
         Command::Engines => Ok(lines(engines.iter().map(|(name, _)| name))),
         Command::Inject(injection) => ask(engines, line, |worker| worker.inject(injection)).map(|()| {
-            log::info!("control: fault {injection} is armed");
+            journal::write(Kind::Control, format_args!("control: fault {injection} is armed"));
             String::new()
         }),
         Command::Clear => ask(engines, line, Worker::clear_injections).map(|()| {
-            log::info!("control: faults are disarmed");
+            journal::write(Kind::Control, format_args!("control: faults are disarmed"));
             String::new()
         }),
         Command::Armed => ask(engines, line, |worker| worker.injections()).map(lines),

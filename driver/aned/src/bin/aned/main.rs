@@ -18,6 +18,7 @@ use ane_driver::Driver;
 use ane_driver::bus::Bus;
 use ane_driver::limits::Limits;
 use ane_driver::report::report;
+use ane_sandbox::unblocked::Unblocked;
 use aned::place::{Access, Place};
 use aned::server::{Admit, Server, Settings};
 use aned::{resources, sandbox};
@@ -25,6 +26,7 @@ use aned_protocol::client::default_socket;
 use anyhow::Context;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
+use env_logger::Target;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -39,7 +41,11 @@ fn main() -> ExitCode {
         Ok(device) => device,
         Err(why) => Args::command().error(ErrorKind::ValueValidation, format!("--device: {why}")).exit(),
     };
-    env_logger::Builder::new().filter_level(args.log_level).parse_default_env().init();
+    env_logger::Builder::new()
+        .filter_level(args.log_level)
+        .parse_default_env()
+        .target(Target::Pipe(Box::new(Unblocked::of(std::io::stderr()))))
+        .init();
     match run(&args, &device) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
