@@ -356,7 +356,7 @@ fn frontends_that_come_without_end_and_hand_over_nonsense_write_less_than_a_hund
 /// The reader of the log may be a pager or a terminal that somebody has stopped.
 #[test]
 fn frontends_are_served_while_nobody_reads_the_log() {
-    let (mut reader, mut log) = std::io::pipe().expect("pipes can be had");
+    let (mut reader, log) = std::io::pipe().expect("pipes can be had");
     let flags = |flags| fcntl(&log, FcntlArg::F_SETFL(flags)).expect("a pipe has flags");
     flags(OFlag::O_NONBLOCK);
     while (&log).write(&[b'x'; 4096]).is_ok() {}

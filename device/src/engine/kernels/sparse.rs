@@ -136,7 +136,9 @@ pub(super) unsafe fn start<V: Fused, const ROWS: usize, const VECTORS: usize>(
         let operands = panel.wrapping_add(offsets[tap]);
         let coefficient = coefficients[place as usize];
         // SAFETY: as the caller says.
-        let [less, most] = unsafe { [V::splat(-coefficient), V::splat(measure::most_dropped(coefficient))] };
+        let less = unsafe { V::splat(-coefficient) };
+        // SAFETY: as the caller says.
+        let most = unsafe { V::splat(measure::most_dropped(coefficient)) };
         for (v, sum) in sums[row].iter_mut().enumerate() {
             // SAFETY: as the caller says.
             let operand = unsafe { V::load(operands.wrapping_add(v * V::COUNT)) };
