@@ -49,8 +49,8 @@ def load(
     :param dims: numbers for the extents that a model leaves open, by their names: ``dims={"batch": 1}`` for ONNX,
         ``dims={"image.0": 1}`` for the first axis of a Core ML model's input.
     :param bind: values for inputs of a model, which are constants then, such as those that decide shapes.
-    :param cut: results of a model's layers that become inputs, such as the embeddings of tokens. What only they depend on
-        is left out.
+    :param cut: results of a model's layers that become inputs, such as the embeddings of tokens. Layers before them that
+        nothing else reads are left out.
     :param device: the device to run it on; without it, :func:`default_device` once it is run.
     :raises ModelError: if a model cannot be mapped; its ``problems`` say what of it.
     :raises FormatError: if the file is something else, or damaged. The message says where.
