@@ -451,4 +451,14 @@ fn package_cut_off_or_altered_anywhere_never_panics() {
         altered[at] ^= 1 << (at % 8);
         let _ = compile(&altered, &options);
     }
+    // Every bit of the shapes that an input may have.
+    for name in ["flexible_range", "flexible_shapes", "flexible_image"] {
+        let file = folder().join(format!("{name}.mlpackage/Data/com.apple.CoreML/model.mlmodel"));
+        let model = std::fs::read(file).expect("the model of a package");
+        for (at, bit) in (0..model.len().min(120)).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut altered = model.clone();
+            altered[at] ^= 1 << bit;
+            let _ = compile(&altered, &options);
+        }
+    }
 }

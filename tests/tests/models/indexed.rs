@@ -142,6 +142,17 @@ fn whole_numbers_that_halves_do_not_hold_are_not_compared_with() {
 }
 
 #[test]
+fn lookup_altered_anywhere_never_panics() {
+    let model = lookup(&[3, 4, 2], 1, &[2, 2]);
+    for (at, value) in (0..model.len()).flat_map(|at| [0, 1, 0x7f, 0x80, 0xff].map(|value| (at, value))) {
+        let mut altered = model.clone();
+        altered[at] = value;
+        let _ = cut(&altered, &[]);
+        let _ = cut(&altered, &["y"]);
+    }
+}
+
+#[test]
 fn bound_indices_pick_from_a_table_of_any_length() {
     let model = lookup(&[30_000], 0, &[2]);
     let options = Options {

@@ -178,6 +178,32 @@ fn versions_before_opset_7_are_refused_with_what_to_do() {
     assert!(told.contains("convert_version"), "{told}");
 }
 
+#[test]
+fn earlier_model_altered_anywhere_never_panics() {
+    let model = model(7, &[1, 2, 3, 3], |net| {
+        let one = net.singles(&[2], &[1.0, 0.5]);
+        let x = net.node("BatchNormalization", &["x", &one, &one, &one, &one], &[("spatial", Integer(1))]);
+        let x = net.node("Pad", &[&x], &[("pads", Integers(vec![0, 0, 1, 0, 0, 0, 0, 1]))]);
+        let x = net.node("Upsample", &[&x], &[("scales", Singles(vec![1.0, 1.0, 2.0, 2.0]))]);
+        let ends = [("starts", Integers(vec![1])), ("ends", Integers(vec![3])), ("axes", Integers(vec![2]))];
+        let x = net.node("Slice", &[&x], &ends);
+        let x = net.node("Clip", &[&x], &[("min", Single(-1.0)), ("max", Single(1.0))]);
+        net.node_to_all(
+            "Split",
+            &[&x],
+            &["a", "b"],
+            &[("axis", Integer(1)), ("split", Integers(vec![1, 1]))],
+        );
+        net.node_to("Softmax", &["b"], "y", &[("axis", Integer(1))]);
+    });
+    compiled(&model);
+    for (at, value) in (0..model.len()).flat_map(|at| [0, 1, 0x7f, 0x80, 0xff].map(|value| (at, value))) {
+        let mut altered = model.clone();
+        altered[at] = value;
+        let _ = compile(&altered, &Options::default());
+    }
+}
+
 /// Operators whose meaning changed, each in the versions before, against onnxruntime.
 #[test]
 fn earlier_operators_agree_with_onnxruntime() {
