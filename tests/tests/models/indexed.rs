@@ -153,6 +153,28 @@ fn lookup_altered_anywhere_never_panics() {
 }
 
 #[test]
+fn one_hot_has_a_one_at_the_place_of_each_index() {
+    let indices = Array::new(vec![2, 2], vec![0.0, 2.0, -1.0, 3.0]).unwrap();
+    for axis in 0..3 {
+        let mut net = Onnx::new(3);
+        let ids = net.whole_input("ids", &[2, 2]);
+        let (depth, values) = (net.integers(&[3]), net.singles(&[2], &[0.5, 4.0]));
+        net.node_to("OneHot", &[&ids, &depth, &values], "y", &[("axis", Integer(axis))]);
+        net.output_of_any_shape("y");
+        let seen = run(&net.finish(), indices.clone());
+        let mut dims = vec![2, 2];
+        dims.insert(axis as usize, 3);
+        assert_eq!(seen.dims(), dims);
+        let inner: usize = dims[axis as usize + 1..].iter().product();
+        for (at, &value) in seen.values().iter().enumerate() {
+            let (place, index) = (at / inner % 3, indices.values()[at / (3 * inner) * inner + at % inner]);
+            let is_on = place as f64 == if index < 0.0 { index + 3.0 } else { index };
+            assert_eq!(value, if is_on { 4.0 } else { 0.5 }, "element {at} along {axis}");
+        }
+    }
+}
+
+#[test]
 fn bound_indices_pick_from_a_table_of_any_length() {
     let model = lookup(&[30_000], 0, &[2]);
     let options = Options {

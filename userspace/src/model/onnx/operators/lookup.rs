@@ -3,9 +3,9 @@
 //! The engine has no such operation; a product has the same result. A row of the left matrix has a 1 at the place of its
 //! index and 0 elsewhere: the difference of the index and each place, through a step. Each sum has one element that is not
 //! zero, so it is exact as far as the accumulator is. Halves hold indices up to 2048, so a table has at most as many rows.
-//! An index outside of the table gives zeros: a task cannot refuse.
+//! An index outside of the table gives zeros: a task cannot refuse. `OneHot` is the left matrix by itself.
 
-use super::Call;
+use super::{Call, Made, one};
 use crate::model::layers::Layers;
 use crate::model::network::operation::{JoinKind, Map};
 use crate::model::network::{Array, Kind, Operation, ValueId};
@@ -13,6 +13,39 @@ use crate::model::problem::Why;
 
 /// Most rows of a table.
 const ROWS_MAX: usize = 2048;
+
+pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
+    if call.node.operator != "OneHot" {
+        return Ok(None);
+    }
+    let x = call.x(0)?;
+    let (is_known, halves) = (call.network.known(x).is_some(), call.network.halves_of(x));
+    let depth = call.known(1)?.only().unwrap_or(0.0) as usize;
+    if depth == 0 || (depth > ROWS_MAX && !is_known) {
+        return Err(Call::mode(format!("depth {depth} is not 1 to {ROWS_MAX}: halves hold no higher index")));
+    }
+    let &[off, on] = call.known(2)?.values() else {
+        return Err(Call::mode("the values are not two, for off and on"));
+    };
+    let kind = call.kind(call.x(2)?);
+    if kind != Kind::Real && !is_known {
+        return Err(Call::mode("values that are no real numbers are not mapped"));
+    }
+    let own = call.dims(x);
+    let axis = call.axis(call.integer("axis", -1), own.len() + 1)?;
+    // Only the whole part of an index counts.
+    let indices = match halves {
+        Some(halves) => halves,
+        None => call.map(Map::Truncate, x)?,
+    };
+    let ones = ones(call, indices, depth)?;
+    let last = call.reshape(ones, [own.as_slice(), &[depth]].concat())?;
+    let mut order: Vec<usize> = (0..own.len()).collect();
+    order.insert(axis, own.len());
+    let moved = call.add(Operation::Permute(order), &[last])?;
+    let made = call.add_as(Operation::Map(Map::Affine { scale: on - off, offset: off }), &[moved], kind)?;
+    one(made)
+}
 
 /// The parts of `table` along `axis` that `indices`, whole numbers in halves, name.
 pub(super) fn rows(

@@ -85,6 +85,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
         power::call,
         arrange::call,
         picked::call,
+        lookup::call,
         circular::call,
         reduce::call,
         argument::call,
