@@ -141,3 +141,45 @@ fn gemm_with_its_factors_and_bias_is_one_layer() {
     let (_, worst, largest) = run(compiled.network, &[24, 5]);
     assert!(largest > 0.5 && worst <= 0.002 * largest, "{worst} of {largest}");
 }
+
+#[test]
+fn products_that_alone_read_a_norm_take_its_factors_and_addends() {
+    let mut net = Onnx::new(11);
+    let x = net.input("x", &[1, 10, 64]);
+    let (scale, offset) = (net.random(&[64], 2.0), net.random(&[64], 1.0));
+    let normal = net.node("LayerNormalization", &[&x, &scale, &offset], &[]);
+    let weights = [net.random(&[64, 48], 0.3), net.random(&[64, 32], 0.3)];
+    let bias = net.random(&[32], 1.0);
+    let first = net.node("MatMul", &[&normal, &weights[0]], &[]);
+    let second = net.node("MatMul", &[&normal, &weights[1]], &[]);
+    let second = net.node("Add", &[&second, &bias], &[]);
+    net.node_to("Concat", &[&first, &second], "y", &[("axis", Integer(2))]);
+    net.output("y", &[1, 10, 80]);
+    let compiled = compiled(&net.finish());
+    let names: Vec<&str> = compiled.network.nodes.iter().map(|node| node.operation.name()).collect();
+    assert_eq!(names, ["norm", "linear", "linear", "concatenation"]);
+    let (_, worst, largest) = run(compiled.network, &[1, 10, 64]);
+    assert!(largest > 2.0 && worst <= 0.003 * largest, "{worst} of {largest}");
+}
+
+#[test]
+fn factor_that_something_else_reads_too_stays() {
+    let mut net = Onnx::new(12);
+    let x = net.input("x", &[10, 64]);
+    let (factors, weights) = (net.random(&[64], 2.0), net.random(&[64, 64], 0.3));
+    let scaled = net.node("Mul", &[&x, &factors], &[]);
+    let sums = net.node("MatMul", &[&scaled, &weights], &[]);
+    net.node_to("Add", &[&scaled, &sums], "y", &[]);
+    net.output("y", &[10, 64]);
+    let compiled = compiled(&net.finish());
+    let names: Vec<&str> = compiled.network.nodes.iter().map(|node| node.operation.name()).collect();
+    assert_eq!(names, ["multiply", "matrix product", "add"]);
+}
+
+#[test]
+fn encoder_exchanges_columns_for_lines_no_more_often_than_it_has_to() {
+    // For each of two layers: queries, keys and values, and the first product behind the norm, want a token's elements as lines, and
+    // so does the product behind attention. What stands before that has them as columns.
+    let tasks = compiled(&ane_tests::model::bert(128, 128, 2, 2)).built.task_count();
+    assert_eq!(tasks, 2 * (3 + 29));
+}

@@ -1,10 +1,11 @@
 //! Layers that the engine does in one pass are made one: what follows a convolution and what is known joins it.
 //!
 //! * `norms`: means, deviations and what they are applied to.
-//! * `products`: what follows a matrix product.
+//! * `products`: what follows a matrix product. `operands`: what its operand was multiplied with.
 //! * `reductions`: what stands around a reduction.
 
 mod norms;
+mod operands;
 mod products;
 mod reductions;
 
@@ -58,6 +59,7 @@ impl Network {
         }
         let mut left = joined.iter();
         self.nodes.retain(|_| left.next() == Some(&false));
+        self.products_take_operands();
         self.drop_unread();
     }
 
