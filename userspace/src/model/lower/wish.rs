@@ -3,8 +3,8 @@
 //! A product with a known matrix can leave its outputs as columns or as lines, at the same cost. A pass that exchanges them later is
 //! saved if what reads the result has a say.
 
+use super::held::COLUMNS_ALIGN;
 use super::{Lower, arrange};
-use crate::model::lower::held::COLUMNS_ALIGN;
 use crate::model::network::operation::{Cut, Operation};
 use crate::model::network::{Node, ValueId};
 
