@@ -101,7 +101,7 @@ complete -c ane -n "__fish_ane_using_subcommand demo" -l no-timing -d 'Do not mo
 complete -c ane -n "__fish_ane_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand demo" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand build" -s o -l output -d 'The .anec file to write; a file that exists is not overwritten' -r -F
-complete -c ane -n "__fish_ane_using_subcommand build" -l values-max -d 'How many values all lines together may have, arrays included; each takes a few times two bytes of memory' -r
+complete -c ane -n "__fish_ane_using_subcommand build" -l values-max -d 'How many values all lines together may have: given ones, arrays, and those that operations make for themselves; each takes a few times two bytes of memory' -r
 complete -c ane -n "__fish_ane_using_subcommand build" -l force -d 'Overwrite a file that exists'
 complete -c ane -n "__fish_ane_using_subcommand build" -l operations -d 'List the operations'
 complete -c ane -n "__fish_ane_using_subcommand build" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -204,8 +204,8 @@ complete -c ane -n "__fish_ane_using_subcommand report" -l force -d 'Overwrite a
 complete -c ane -n "__fish_ane_using_subcommand report" -l run -d 'Run each program once in this process with inputs of zeros, and show the task at which a fault ends it'
 complete -c ane -n "__fish_ane_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand report" -s V -l version -d 'Print version'
-complete -c ane -n "__fish_ane_using_subcommand exec" -l root -d 'Make the names in the empty folder DIR by which tools look for the driver of a real engine, for as long as CMD runs: device tree, links of sysfs, node. Tools that check a machine take the folder with --root' -r -F
-complete -c ane -n "__fish_ane_using_subcommand exec" -l timeout -d 'End CMD if it has not ended after this long: with SIGTERM, two seconds later with SIGKILL; exit code 124' -r
+complete -c ane -n "__fish_ane_using_subcommand exec" -l root -d 'Make the names in the empty folder DIR by which tools look for the driver of a real engine, for as long as CMD runs: device tree, links of sysfs, node. Only you may write to DIR. Tools that check a machine take the folder with --root' -r -F
+complete -c ane -n "__fish_ane_using_subcommand exec" -l timeout -d 'End CMD if it has not ended after this long: with SIGTERM, two seconds later with SIGKILL; then end every process that it started; exit code 124' -r
 complete -c ane -n "__fish_ane_using_subcommand exec" -l device -d 'The device to use: embedded (in this process), aned or aned:PATH (the daemon at its socket), vhost-user:PATH (the socket of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: the value of ANE_DEVICE, or embedded]. The options below are for an embedded device' -r
 complete -c ane -n "__fish_ane_using_subcommand exec" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: with its registers and map, but programs are read as those of the H13)' -r
 complete -c ane -n "__fish_ane_using_subcommand exec" -l instance -d 'Engine of the chip, from 0 [default: 0, or all where there is room for each]' -r

@@ -5,10 +5,15 @@
 //! take a root to look under, for machines that are mounted somewhere, and this makes one with what an M1 that runs the
 //! driver shows of its engine, and nothing else.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
+use thiserror::Error;
 
 /// The engine's address on the chip, as the device tree names its node.
 const UNIT: &str = "26bc04000";
@@ -26,32 +31,82 @@ const TREE: [(&str, &str); 6] = [
     ("soc/ane@26bc04000/status", "okay\0"),
 ];
 
+/// The names at the top of a made-up root.
+pub const NAMES: [&str; 4] = ["sys", "proc", "run", "dev"];
+
 /// Lines of a driver that has not run a request yet.
 const UNUSED: &str = "busy_ns 0\njobs 0\n";
 
-/// The file of the driver's counters, for the one who keeps them up to date.
-pub fn stats(root: &Path) -> PathBuf {
-    root.join(format!("sys/devices/platform/soc/{UNIT}.ane/ane_stats"))
+/// A folder with the names in it. It is known by its descriptor: another folder may take its name meanwhile, and the names of that one
+/// are not ours to remove.
+#[derive(Debug)]
+pub struct Root(File);
+
+/// Why a folder cannot be a root.
+#[derive(Debug, Error)]
+pub enum Error {
+    #[error("it holds something already")]
+    NotEmpty,
+    #[error("it belongs to user {owner}, who could exchange what is made there")]
+    Foreign { owner: u32 },
+    #[error("every user may write there, and could exchange what is made")]
+    Open,
+    #[error(transparent)]
+    System(#[from] io::Error),
 }
 
-/// Makes the names below `root`, which has to be an empty folder or none yet; all of them or none.
-///
-/// # Errors
-///
-/// The system's, and `DirectoryNotEmpty` for a folder that holds something.
-pub fn make(root: &Path) -> io::Result<()> {
-    let is_new = !root.exists();
-    fs::create_dir_all(root)?;
-    if fs::read_dir(root)?.next().is_some() {
-        return Err(io::ErrorKind::DirectoryNotEmpty.into());
-    }
-    fill(root).inspect_err(|_| {
-        // Best effort: the error that matters is the one already at hand.
-        let _ = remove(root);
-        if is_new {
-            let _ = fs::remove_dir(root);
+impl Root {
+    /// Makes the names in `folder`, which has to be an empty folder of this user or none yet; all of them or none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] of the folder.
+    pub fn make(folder: &Path) -> Result<Self, Error> {
+        let is_new = !folder.exists();
+        DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
+        let flags = OFlag::O_DIRECTORY | OFlag::O_NOCTTY;
+        let root = Self(OpenOptions::new().read(true).custom_flags(flags.bits()).open(folder)?);
+        let found = root.0.metadata()?;
+        if found.uid() != geteuid().as_raw() {
+            return Err(Error::Foreign { owner: found.uid() });
         }
-    })
+        if found.mode() & 0o002 != 0 {
+            return Err(Error::Open);
+        }
+        if fs::read_dir(root.path())?.next().is_some() {
+            return Err(Error::NotEmpty);
+        }
+        fill(&root.path()).inspect_err(|_| {
+            // Best effort: the error that matters is the one already at hand.
+            let _ = root.remove();
+            if is_new {
+                let _ = fs::remove_dir(folder);
+            }
+        })?;
+        Ok(root)
+    }
+
+    /// The folder, for this process.
+    pub fn path(&self) -> PathBuf {
+        Path::new("/proc/self/fd").join(self.0.as_raw_fd().to_string())
+    }
+
+    /// The file of the driver's counters, for the one who keeps them up to date.
+    pub fn stats(&self) -> PathBuf {
+        self.path().join(format!("sys/devices/platform/soc/{UNIT}.ane/ane_stats"))
+    }
+
+    /// Takes the names away again; what else lies there stays.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn remove(&self) -> io::Result<()> {
+        NAMES.into_iter().try_for_each(|name| match fs::remove_dir_all(self.path().join(name)) {
+            Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        })
+    }
 }
 
 fn fill(root: &Path) -> io::Result<()> {
@@ -114,14 +169,6 @@ fn fill(root: &Path) -> io::Result<()> {
     file("dev/accel/accel0", "")
 }
 
-/// Takes the names away again; what else lies in `root` stays.
-pub fn remove(root: &Path) -> io::Result<()> {
-    ["sys", "proc", "run", "dev"].into_iter().try_for_each(|name| match fs::remove_dir_all(root.join(name)) {
-        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,7 +177,7 @@ mod tests {
     fn every_way_that_a_tool_goes_leads_to_the_engine() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("root");
-        make(&root).unwrap();
+        let made = Root::make(&root).unwrap();
         let device = root.join(format!("sys/devices/platform/soc/{UNIT}.ane")).canonicalize().unwrap();
         let real = |name: &str| root.join(name).canonicalize().unwrap_or_else(|why| panic!("{name}: {why}"));
         for name in [
@@ -150,11 +197,11 @@ mod tests {
         assert_eq!(compatible, b"apple,t8103-ane\0");
         assert_eq!(fs::read(device.join("wedged")).unwrap(), b"0\n");
         assert!(device.join("reset").is_file());
-        assert_eq!(real("sys/class/accel/accel0/device/ane_stats"), stats(&root).canonicalize().unwrap());
-        assert_eq!(fs::read(stats(&root)).unwrap(), b"busy_ns 0\njobs 0\n");
+        assert_eq!(real("sys/class/accel/accel0/device/ane_stats"), made.stats().canonicalize().unwrap());
+        assert_eq!(fs::read(made.stats()).unwrap(), b"busy_ns 0\njobs 0\n");
         assert_eq!(real("sys/class/accel/accel0/device/of_node"), real("proc/device-tree/soc/ane@26bc04000"));
         fs::write(root.join("note"), "").unwrap();
-        remove(&root).unwrap();
+        made.remove().unwrap();
         assert_eq!(fs::read_dir(&root).unwrap().count(), 1);
     }
 
@@ -162,7 +209,28 @@ mod tests {
     fn folder_that_holds_something_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("precious"), "").unwrap();
-        assert_eq!(make(folder.path()).unwrap_err().kind(), io::ErrorKind::DirectoryNotEmpty);
+        assert!(matches!(Root::make(folder.path()), Err(Error::NotEmpty)));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn folder_that_others_may_change_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(Root::make(folder.path()), Err(Error::Open)));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn folder_that_takes_the_name_of_the_root_keeps_what_it_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let [root, other, precious] = ["root", "other", "home"].map(|name| folder.path().join(name));
+        let made = Root::make(&root).unwrap();
+        fs::create_dir_all(precious.join("dev")).unwrap();
+        fs::rename(&root, &other).unwrap();
+        symlink(&precious, &root).unwrap();
+        made.remove().unwrap();
+        assert!(precious.join("dev").is_dir());
+        assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
     }
 }

@@ -1,11 +1,14 @@
 //! `ane daemon` and `ane exec`.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ane_tests::command::{path, printed, refused};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use super::scratch::{Scratch, deep, example};
@@ -264,25 +267,237 @@ fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     true
 }
 
+/// `ane exec` that runs a shell in a folder, and what is left of it.
+struct Killed {
+    scratch: Scratch,
+    exec: Child,
+}
+
+impl Killed {
+    /// Starts it, with the names of a real engine in the folder `root`. The lines of `commands` that print to the file
+    /// `processes` are `count`.
+    fn start(commands: &str, count: usize) -> Self {
+        let scratch = Scratch::new();
+        let exec = Command::new(path())
+            .args(["exec", "--root", "root", "--", "sh", "-c", commands])
+            .current_dir(scratch.path())
+            .env("TMPDIR", scratch.path())
+            .env("ANE_SHIM", libc())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .expect("it starts");
+        let killed = Self { scratch, exec };
+        assert!(eventually(|| killed.processes().len() == count), "{:?}", killed.processes());
+        killed
+    }
+
+    /// The processes that the commands wrote down.
+    fn processes(&self) -> Vec<Pid> {
+        let told = std::fs::read_to_string(self.scratch.path().join("processes")).unwrap_or_default();
+        let whole = told.rfind('\n').map_or("", |end| &told[..end]);
+        whole.lines().map(|line| Pid::from_raw(line.trim().parse().expect("a number"))).collect()
+    }
+
+    /// The second process of `ane exec`, which has the device.
+    fn keeper(&self) -> Pid {
+        let own = self.exec.id();
+        let children = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).expect("it runs");
+        let is_keeper = |process: &&str| {
+            let link = |of: &str| std::fs::read_link(format!("/proc/{of}/exe")).ok();
+            link(process) == link(&own.to_string())
+        };
+        let keeper = children.split_whitespace().find(is_keeper).expect("it has one");
+        Pid::from_raw(keeper.parse().expect("a number"))
+    }
+
+    /// Holds once neither a process nor a name is left.
+    fn leaves_nothing(mut self) {
+        self.exec.wait().expect("it is a child");
+        for process in self.processes() {
+            // The process that adopts it may leave it a zombie for a while.
+            let state = || std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            assert!(eventually(|| kill(process, None).is_err() || state().contains(") Z ")), "{}", state());
+        }
+        assert!(eventually(|| self.scratch.names() == ["processes", "root"]), "{:?}", self.scratch.names());
+        let root = self.scratch.path().join("root");
+        let left = || std::fs::read_dir(&root).expect("it is there").count();
+        assert!(eventually(|| left() == 0), "{} names are left in the root", left());
+    }
+}
+
+/// A process, its child, a grandchild in a session of its own, and one whose parent has ended.
+const FAMILY: &str = "echo $$ >> processes; \
+    sh -c 'echo $$ >> processes; setsid sh -c \"echo \\$\\$ >> processes; sleep 1000; :\"; :' & \
+    sh -c 'setsid sh -c \"echo \\$\\$ >> processes; sleep 1000; :\" &'; \
+    wait";
+
 #[test]
-fn exec_that_is_killed_leaves_neither_a_folder_nor_its_command() {
+fn exec_that_is_killed_leaves_neither_a_folder_nor_a_process_of_its_command() {
+    let mut killed = Killed::start(FAMILY, 4);
+    killed.exec.kill().expect("it runs");
+    killed.leaves_nothing();
+}
+
+#[test]
+fn exec_whose_process_with_the_device_is_killed_leaves_nothing_either() {
+    let killed = Killed::start(FAMILY, 4);
+    kill(killed.keeper(), Signal::SIGKILL).expect("it runs");
+    killed.leaves_nothing();
+}
+
+#[test]
+fn exec_whose_processes_are_both_killed_leaves_no_folder_and_no_command() {
+    let mut killed = Killed::start("echo $$ >> processes; exec sleep 1000", 1);
+    let keeper = killed.keeper();
+    killed.exec.kill().expect("it runs");
+    // It may be ending already.
+    let _ = kill(keeper, Signal::SIGKILL);
+    killed.leaves_nothing();
+}
+
+#[test]
+fn command_that_takes_too_long_is_ended_with_every_process_that_it_started() {
     let scratch = Scratch::new();
-    let mut exec = Command::new(path())
-        .args(["exec", "--", "sh", "-c", "echo $$ > process; exec sleep 1000"])
-        .current_dir(scratch.path())
-        .env("TMPDIR", scratch.path())
+    let process = scratch.at("process");
+    let commands = format!("sh -c 'echo $$ > {process}; exec sleep 1000' & wait");
+    assert_eq!(exec(&["--timeout", "1"], &["sh", "-c", &commands]).status.code(), Some(124));
+    let process = std::fs::read_to_string(process).expect("it was told").trim().parse().expect("a number");
+    assert!(eventually(|| kill(Pid::from_raw(process), None).is_err()));
+}
+
+#[test]
+fn process_that_outlives_the_command_on_purpose_stays() {
+    let output = exec(&[], &["sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!"]);
+    let process = String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number");
+    kill(Pid::from_raw(process), Signal::SIGKILL).expect("it runs");
+}
+
+#[test]
+fn command_is_in_the_process_group_of_whoever_started_exec() {
+    let commands = "\"$0\" exec -- sh -c 'read -r _ _ _ _ group _ < /proc/$$/stat; echo $group'; echo $$";
+    let output = Command::new("setsid")
+        .args(["--wait", "sh", "-c", commands])
+        .arg(path())
         .env("ANE_SHIM", libc())
-        .stderr(Stdio::null())
-        .spawn()
+        .output()
         .expect("it starts");
-    let process = || std::fs::read_to_string(scratch.path().join("process")).ok()?.trim().parse::<i32>().ok();
-    assert!(eventually(|| process().is_some()), "the command starts");
-    let command = Pid::from_raw(process().expect("it was told"));
-    assert_eq!(scratch.names().len(), 2, "{:?}", scratch.names());
-    exec.kill().expect("it runs");
-    exec.wait().expect("it is a child");
-    // The process that adopts it may leave it a zombie for a while.
-    let state = || std::fs::read_to_string(format!("/proc/{command}/stat")).unwrap_or_default();
-    assert!(eventually(|| kill(command, None).is_err() || state().contains(") Z ")), "{}", state());
-    assert!(eventually(|| scratch.names() == ["process"]), "{:?}", scratch.names());
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let numbers: Vec<&str> = said.split_whitespace().collect();
+    assert!(matches!(numbers[..], [command, starter] if command == starter), "{said}");
+}
+
+/// Programs that start others may ignore the end of their children, and what they start inherits that.
+#[test]
+fn exec_that_inherits_ignored_ends_of_children_learns_how_its_command_ended() {
+    let ignoring = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])";
+    let mut command = Command::new("python3");
+    command.args(["-c", ignoring]).arg(path()).args(["exec", "--", "sh", "-c", "exit 42"]);
+    let status = command.env("ANE_SHIM", libc()).status().expect("there is python3");
+    assert_eq!(status.code(), Some(42));
+}
+
+#[test]
+fn exec_removes_nothing_of_a_folder_that_took_the_name_of_its_root() {
+    for ending in ["true", "kill -9 $PPID; sleep 1000"] {
+        let scratch = Scratch::new();
+        let commands = format!("mkdir -p home/dev; mv root other; ln -s home root; {ending}");
+        Command::new(path())
+            .args(["exec", "--root", "root", "--", "sh", "-c", &commands])
+            .current_dir(scratch.path())
+            .env("TMPDIR", scratch.path())
+            .env("ANE_SHIM", libc())
+            .output()
+            .expect("it starts");
+        assert!(eventually(|| scratch.names() == ["home", "other", "root"]), "{:?}", scratch.names());
+        assert!(scratch.path().join("home/dev").is_dir(), "{ending}");
+    }
+}
+
+#[test]
+fn exec_refuses_a_root_that_others_may_change() {
+    let scratch = Scratch::new();
+    let root = scratch.path().join("root");
+    std::fs::create_dir(&root).expect("can be made");
+    std::fs::set_permissions(&root, Permissions::from_mode(0o777)).expect("it is ours");
+    let output = exec(&["--root", root.to_str().expect("text")], &["true"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && told.contains("every user may write there"), "{told}");
+    assert_eq!(std::fs::read_dir(&root).expect("it is there").count(), 0);
+}
+
+#[test]
+fn exec_whose_temporary_folder_is_relative_shows_the_command_where_its_socket_is() {
+    let scratch = Scratch::new();
+    let status = Command::new(path())
+        .args(["exec", "--", "sh", "-c", "cd / && test -S $ANE_SHIM_SOCKET && test -d $ANE_SHIM_DEV"])
+        .current_dir(scratch.path())
+        .env("TMPDIR", ".")
+        .env("ANE_SHIM", libc())
+        .status()
+        .expect("it starts");
+    assert!(status.success());
+    assert!(scratch.names().is_empty(), "{:?}", scratch.names());
+}
+
+/// Numbers of processes that sleep for so long.
+fn sleeping(seconds: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").expect("Linux has it").flatten();
+    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    let wanted = format!("sleep\0{seconds}\0");
+    lines.filter(|line| line == wanted.as_bytes()).count()
+}
+
+#[test]
+fn exec_that_is_killed_ends_processes_that_start_others_all_the_time() {
+    let seconds = format!("1000.{}", std::process::id());
+    let bomb =
+        format!("echo $$ >> processes; setsid sh -c 'while :; do (sleep {seconds} &); sleep 0.001; done'");
+    let mut killed = Killed::start(&bomb, 1);
+    assert!(eventually(|| sleeping(&seconds) > 20));
+    killed.exec.kill().expect("it runs");
+    killed.leaves_nothing();
+    assert!(eventually(|| sleeping(&seconds) == 0), "{} are left", sleeping(&seconds));
+}
+
+#[test]
+fn exec_whose_whole_process_group_is_killed_leaves_nothing() {
+    for _ in 0..10 {
+        let mut killed = Killed::start(FAMILY, 4);
+        killpg(Pid::from_raw(i32::try_from(killed.exec.id()).expect("a number")), Signal::SIGKILL)
+            .expect("it runs");
+        killed.exec.wait().expect("it is a child");
+        killed.leaves_nothing();
+    }
+}
+
+#[test]
+fn exec_that_has_few_descriptors_leaves_no_root() {
+    // From as few as a shell needs to as many as everything needs: each step of the work fails once.
+    for most in 6..40 {
+        let scratch = Scratch::new();
+        let commands = format!("ulimit -n {most}; exec {} exec --root root -- true", path().display());
+        Command::new("bash")
+            .args(["-c", &commands])
+            .current_dir(scratch.path())
+            .env("TMPDIR", scratch.path())
+            .env("ANE_SHIM", libc())
+            .output()
+            .expect("there is a shell");
+        let root = scratch.path().join("root");
+        let left = std::fs::read_dir(&root).map_or(0, Iterator::count);
+        assert!(
+            left == 0 && scratch.names().iter().all(|name| name == "root"),
+            "{most}: {left} {:?}",
+            scratch.names()
+        );
+    }
+}
+
+#[test]
+fn command_has_the_limit_of_descriptors_of_whoever_started_exec() {
+    let commands = format!("ulimit -Sn 77; exec {} exec -- sh -c 'ulimit -Sn'", path().display());
+    let mut command = Command::new("bash");
+    let output = command.args(["-c", &commands]).env("ANE_SHIM", libc()).output().expect("there is a shell");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "77\n");
 }

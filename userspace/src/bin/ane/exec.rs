@@ -1,13 +1,15 @@
 //! `ane exec`: a private daemon, the preload library, and a program between them.
 //!
-//! The daemon is a thread of this process, and ends with it. Signals that somebody sends to this process are passed on to
-//! the program, and this process ends as it does.
+//! There are two processes ([`keeper`]). The daemon is a thread of the second, and ends with it. Signals that somebody sends to the
+//! first are passed on to the program, and both processes end as the program does.
 //!
 //! A request that fails gives the program an error number. What the driver knows of it stands in one line when the program
 //! has ended: of a private daemon its driver is asked when it stops, of another that daemon, whose last failure counts if
 //! it is the program's own, or that of a process which came and went meanwhile, as those do that the program starts.
 
+mod descendants;
 mod folder;
+mod keeper;
 mod stats;
 
 use std::env;
@@ -15,16 +17,16 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ane::decode::printable;
 use ane::device::Location;
-use ane::root;
+use ane::root::{self, Root};
 use ane_device::Options;
 use aned_protocol::client::{Client, Settings, default_socket};
 use anyhow::{Context, Result};
@@ -33,11 +35,13 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{SigSet, Signal, kill};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, pipe2};
 
 use self::folder::Folder;
+use self::keeper::{Keeper, Side};
 use self::stats::Stats;
 use crate::device::DeviceArgs;
 use crate::failure::{Exit, Failure};
@@ -47,7 +51,8 @@ use crate::{daemon, device, files};
 ///
 /// Starts a private daemon with an embedded device, unless --device or ANE_DEVICE names a daemon that runs already. Then it
 /// starts CMD with the preload library that stands in for the device node. CMD and the programs that it starts see
-/// /dev/accel/accel0; nothing else changes for them. The daemon ends with CMD, and the exit code is that of CMD.
+/// /dev/accel/accel0; nothing else changes for them. The daemon ends with CMD, and the exit code is that of CMD. If this
+/// command is killed, CMD and every process that it started end too.
 ///
 /// If a request of CMD fails, CMD gets an error number, as from any device. After CMD has ended, one line on standard error
 /// says why: the task, the register, its bits, their value, and what to try.
@@ -66,13 +71,14 @@ Exit codes: CMD's own; 128 and the signal's number if one ended it; 124 after --
 started, 127 if it is not there; 3 if there is no device or no preload library.")]
 pub(crate) struct Exec {
     /// Make the names in the empty folder DIR by which tools look for the driver of a real engine, for as long as
-    /// CMD runs: device tree, links of sysfs, node. Tools that check a machine take the folder with --root
+    /// CMD runs: device tree, links of sysfs, node. Only you may write to DIR. Tools that check a machine take the folder with --root
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
-    /// End CMD if it has not ended after this long: with SIGTERM, two seconds later with SIGKILL; exit code 124
+    /// End CMD if it has not ended after this long: with SIGTERM, two seconds later with SIGKILL; then end every process that it
+    /// started; exit code 124
     #[arg(long, value_name = "SECONDS", value_parser = crate::run::seconds)]
     pub(crate) timeout: Option<f64>,
     /// Do not say why a request of CMD failed
@@ -92,11 +98,12 @@ const POLL: Duration = Duration::from_micros(100);
 const NODE: &str = "accel0";
 
 pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
-    // Before the first thread, so that they come to the descriptor and nowhere else.
-    let signals = passed_on();
-    signals.thread_block().context("blocking signals")?;
     let shim = shim()?;
-    let folder = Folder::new().context("making a folder for the socket")?;
+    let mut folder = Folder::new().context("making a folder for the socket")?;
+    let keeper = match keeper::divide(&folder)? {
+        Side::First(code) => return Ok(code),
+        Side::Keeper(keeper) => keeper,
+    };
     let location = device::location(&args.device)?;
     device::check_options(&args.device, &location)?;
     let (socket, private) = match location {
@@ -120,18 +127,13 @@ pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
     // A client that lists the folder of nodes is shown this one.
     let nodes = folder.path().join("accel");
     std::fs::create_dir(&nodes).and_then(|()| File::create(nodes.join(NODE))).context("making the node")?;
-    if let Some(folder) = &args.root {
-        root::make(folder).map_err(|why| {
-            let what = format!("--root {}", folder.display());
-            if why.kind() == ErrorKind::DirectoryNotEmpty {
-                let advice = "name an empty folder, or one that is not there yet";
-                return Failure::new(Exit::CommandLine, format!("{what}: {why}"), advice).into();
-            }
-            anyhow::Error::new(why).context(what)
-        })?;
+    let root = args.root.as_deref().map(make_root).transpose()?;
+    if let Some(root) = &root {
+        // What removes it otherwise is this process.
+        let _ = folder.include(root);
     }
     let before = private.is_none().then(|| last_failure(&client)).flatten();
-    let stats = args.root.as_ref().and_then(|root| {
+    let stats = root.as_ref().and_then(|root| {
         let told = Stats::begin(&client, root);
         told.inspect_err(|why| files::tell(format_args!("--root: ane_stats is left out: {why:#}"))).ok()
     });
@@ -140,13 +142,17 @@ pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
         if let Some(stats) = stats {
             scope.spawn(move || stats.keep(&until));
         }
-        start(args, signals, &shim, &socket, &nodes)
+        start(args, &keeper, &shim, &socket, &nodes)
     });
-    if let Some(folder) = &args.root
-        && let Err(why) = root::remove(folder)
-    {
-        // The command's end is what counts.
-        files::tell(format_args!("--root {}: {why}", folder.display()));
+    if let Some(root) = &root {
+        match root.remove() {
+            Ok(()) => folder.exclude(),
+            // The command's end is what counts.
+            Err(why) => {
+                files::tell(format_args!("--root: {why}"));
+                folder.leave();
+            }
+        }
     }
     let (status, process) = status?;
     let failure = match private {
@@ -160,7 +166,7 @@ pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
         files::tell(failure);
     }
     match status {
-        Some(status) => Ok(code(status)),
+        Some(code) => Ok(code),
         None => {
             let limit = args.timeout.unwrap_or_default();
             files::tell(format_args!(
@@ -169,6 +175,21 @@ pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
             Ok(ExitCode::from(TIMED_OUT))
         }
     }
+}
+
+/// Makes the names in the folder of `--root`.
+fn make_root(folder: &Path) -> Result<Root> {
+    Root::make(folder).map_err(|why| {
+        let what = format!("--root {}", folder.display());
+        let advice = match why {
+            root::Error::NotEmpty => "name an empty folder, or one that is not there yet",
+            root::Error::Foreign { .. } | root::Error::Open => {
+                "name a folder that only you may write to, or one that is not there yet"
+            }
+            root::Error::System(why) => return anyhow::Error::new(why).context(what),
+        };
+        Failure::new(Exit::CommandLine, format!("{what}: {why}"), advice).into()
+    })
 }
 
 /// The exit code where the command had its time, as `timeout` has it.
@@ -192,11 +213,11 @@ fn is_of(told: &str, process: u32) -> bool {
 /// Runs the command to its end, with signals passed on to it; says how it ended, and which process it was.
 fn start(
     args: &Exec,
-    signals: SigSet,
+    keeper: &Keeper,
     shim: &Path,
     socket: &Path,
     nodes: &Path,
-) -> Result<(Option<ExitStatus>, u32)> {
+) -> Result<(Option<ExitCode>, u32)> {
     let Some((program, arguments)) = args.command.split_first() else {
         let advice = "name one behind --";
         return Err(Failure::new(Exit::CommandLine, "there is no command", advice).into());
@@ -208,35 +229,25 @@ fn start(
         .env("ANE_SHIM_SOCKET", socket)
         .env("ANE_SHIM_NODE", NODE)
         .env("ANE_SHIM_DEV", nodes);
-    let mut child = unblocked(&mut command, signals).spawn().map_err(|why| {
+    let child = as_before(&mut command, keeper).spawn().map_err(|why| {
         let missing = why.kind() == ErrorKind::NotFound;
         let what = format!("{}: {why}", Path::new(program).display());
         let exit = if missing { Exit::NoCommand } else { Exit::CannotStart };
         Failure::new(exit, what, "name a program that can be run")
     })?;
     let limit = args.timeout.map(Duration::from_secs_f64);
-    Ok((wait(&mut child, &signals, limit)?, child.id()))
+    let command = Pid::from_raw(i32::try_from(child.id()).context("the command's number")?);
+    Ok((wait(command, keeper, limit)?, child.id()))
 }
 
-/// What the command is told of, and its end.
-fn passed_on() -> SigSet {
-    SigSet::from_iter([
-        Signal::SIGTERM,
-        Signal::SIGINT,
-        Signal::SIGHUP,
-        Signal::SIGQUIT,
-        Signal::SIGUSR1,
-        Signal::SIGUSR2,
-        Signal::SIGCHLD,
-    ])
-}
-
-/// The command with the signals as they were before, which ends when this process is killed.
+/// The command with the process group, the signals and the limits as if there were no daemon, which ends when the keeper is killed.
 ///
 /// The device is here and its daemon is a thread of this process, so nothing is left for the command to compute with then.
 #[expect(unsafe_code, reason = "the child's signals have to be put right between fork and exec")]
-fn unblocked(command: &mut Command, signals: SigSet) -> &mut Command {
-    let parent = nix::unistd::getpid();
+fn as_before<'a>(command: &'a mut Command, keeper: &Keeper) -> &'a mut Command {
+    let (parent, mask) = (nix::unistd::getpid(), keeper.mask);
+    let (soft, hard) = keeper.descriptors;
+    command.process_group(keeper.group.as_raw());
     let prepare = move || {
         // The signal comes at the end of the thread that starts the command. That is the first thread, which waits for the
         // command.
@@ -245,7 +256,8 @@ fn unblocked(command: &mut Command, signals: SigSet) -> &mut Command {
             // It was killed before that.
             return Err(Errno::ESRCH.into());
         }
-        Ok(signals.thread_unblock()?)
+        setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
+        Ok(mask.thread_set_mask()?)
     };
     // SAFETY: all of this is system calls, which are safe between fork and exec.
     unsafe { command.pre_exec(prepare) }
@@ -254,25 +266,36 @@ fn unblocked(command: &mut Command, signals: SigSet) -> &mut Command {
 /// How long a command that was told to end has for that.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How long after a killed command the first process may end, if the same kill is for both (Chosen: a hundred times what the
+/// system takes).
+const SHORTLY_MILLISECONDS: u8 = 100;
+
 /// What a command that had its time is told, one after the other.
 const ENDINGS: [Signal; 2] = [Signal::SIGTERM, Signal::SIGKILL];
 
 /// Waits for the command's end, with signals passed on; tells it to end if that takes longer than `limit`. `None` as the
-/// status says that it was told.
-fn wait(child: &mut Child, signals: &SigSet, limit: Option<Duration>) -> Result<Option<ExitStatus>> {
-    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-    let watched = SignalFd::with_flags(signals, flags).context("watching for signals")?;
-    let pid = Pid::from_raw(i32::try_from(child.id()).context("the command's number")?);
+/// code says that it was told.
+///
+/// The processes that a command leaves behind are its own affair, and stay. They are ended if the command had its time, or if the
+/// first process is gone: then nobody knows of them.
+fn wait(command: Pid, keeper: &Keeper, limit: Option<Duration>) -> Result<Option<ExitCode>> {
+    let watched = keeper::watch()?;
     let mut end = limit.and_then(|limit| Instant::now().checked_add(limit));
     let mut endings = ENDINGS.into_iter();
     loop {
-        if let Some(status) = child.try_wait().context("waiting for the command")? {
-            return Ok(Some(status).filter(|_| endings.len() == ENDINGS.len()));
+        if let Some(status) = descendants::reap(Some(command)).context("waiting for the command")? {
+            let had_its_time = endings.len() < ENDINGS.len();
+            // A group of processes is killed one after the other: the first process may be next.
+            let is_killed = matches!(status, WaitStatus::Signaled(_, Signal::SIGKILL, _));
+            if had_its_time || keeper.is_alone(if is_killed { SHORTLY_MILLISECONDS } else { 0 }) {
+                descendants::end(None);
+            }
+            return Ok((!had_its_time).then(|| code(status)));
         }
         let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
         if rest.is_some_and(|rest| rest.is_zero()) {
             // It may have ended just now.
-            endings.next().map(|signal| kill(pid, signal));
+            endings.next().map(|signal| kill(command, signal));
             end = (endings.len() > 0).then(|| Instant::now() + GRACE);
             continue;
         }
@@ -280,28 +303,30 @@ fn wait(child: &mut Child, signals: &SigSet, limit: Option<Duration>) -> Result<
         let rest = rest.map_or(PollTimeout::NONE, |rest| {
             PollTimeout::try_from(rest.as_millis().saturating_add(1)).unwrap_or(PollTimeout::MAX)
         });
-        match poll(&mut [PollFd::new(watched.as_fd(), PollFlags::POLLIN)], rest) {
+        let mut places =
+            [PollFd::new(watched.as_fd(), PollFlags::POLLIN), PollFd::new(keeper.first(), PollFlags::POLLIN)];
+        match poll(&mut places, rest) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(why) => return Err(why).context("waiting for a signal"),
         }
-        let Some(arrived) = watched.read_signal().context("waiting for a signal")? else { continue };
-        let signal = i32::try_from(arrived.ssi_signo).ok().and_then(|number| Signal::try_from(number).ok());
-        match signal {
-            None | Some(Signal::SIGCHLD) => {}
-            // A terminal sends it to the whole group, the command included; a process sends it to us alone.
-            Some(Signal::SIGINT | Signal::SIGQUIT) if arrived.ssi_code > 0 => {}
-            Some(signal) => {
-                // It may have ended just now.
-                let _ = kill(pid, signal);
-            }
+        if places[1].any().unwrap_or_default() {
+            descendants::end(None);
+            return Ok(Some(ExitCode::FAILURE));
         }
+        let Some(arrived) = watched.read_signal().context("waiting for a signal")? else { continue };
+        // It may have ended just now.
+        keeper::to_pass_on(&arrived).map(|signal| kill(command, signal));
     }
 }
 
 /// As a shell tells it.
-fn code(status: ExitStatus) -> ExitCode {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+fn code(status: WaitStatus) -> ExitCode {
+    let code = match status {
+        WaitStatus::Exited(_, code) => code,
+        WaitStatus::Signaled(_, signal, _) => 128 + signal as i32,
+        _ => 1,
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
 /// The preload library, before what else is preloaded.

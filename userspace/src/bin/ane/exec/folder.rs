@@ -2,17 +2,30 @@
 //! however that ends.
 //!
 //! A process that SIGKILL ends removes nothing. So a shell waits in a process group of its own for the end of a pipe that only
-//! this process holds open, and then removes the folder.
+//! the two processes of `ane exec` hold open, and then removes the folder. A link in the folder leads to the folder of
+//! `--root`, once there is one, and the shell removes the names there too.
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use ane::root::{self, Root};
+use nix::unistd::Pid;
 use tempfile::TempDir;
 
-/// Waits until the pipe ends, which nobody writes to, and removes what it was told to.
-const WAIT_AND_REMOVE: &str = "read -r _; rm -rf -- \"$0\"";
+/// Waits until the pipe ends, which nobody writes to, and removes the folder. The words behind the folder are the names in the
+/// folder of `--root`, which is known by its number: another folder may have taken its name.
+const WAIT_AND_REMOVE: &str = r#"
+read -r _
+if cd -P "$0/root" && read -r wanted < "$0/number" && ls -di . | { read -r number _; test "$number" = "$wanted"; }; then
+    rm -rf -- "$@"
+    cd /
+fi
+rm -rf -- "$0"
+"#;
 
 /// A folder that does not outlive this process.
 pub(super) struct Folder {
@@ -23,10 +36,13 @@ pub(super) struct Folder {
 
 impl Folder {
     pub(super) fn new() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("ane-").tempdir()?;
+        // The command, and the shell below, work in other folders.
+        let all = std::path::absolute(std::env::temp_dir())?;
+        let folder = tempfile::Builder::new().prefix("ane-").tempdir_in(all)?;
         let watcher = Command::new("/bin/sh")
             .args(["-c", WAIT_AND_REMOVE])
             .arg(folder.path())
+            .args(root::NAMES)
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .current_dir("/")
@@ -43,15 +59,42 @@ impl Folder {
     pub(super) fn path(&self) -> &Path {
         self.folder.as_ref().map_or(Path::new("/"), TempDir::path)
     }
+
+    /// The shell.
+    pub(super) fn watcher(&self) -> Option<Pid> {
+        self.watcher.as_ref().and_then(|watcher| i32::try_from(watcher.id()).ok()).map(Pid::from_raw)
+    }
+
+    /// Has the names in the folder of `--root` go with this folder.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if the link cannot be made.
+    pub(super) fn include(&self, root: &Root) -> io::Result<()> {
+        fs::write(self.path().join("number"), format!("{}\n", fs::metadata(root.path())?.ino()))?;
+        symlink(root.path().read_link()?, self.path().join("root"))
+    }
+
+    /// Leaves the folder to the first process, and to the shell: they remove what this process cannot.
+    pub(super) fn leave(&mut self) {
+        self.folder.take().map(TempDir::keep);
+    }
+
+    /// The names are removed: what lies there from now on is somebody else's.
+    pub(super) fn exclude(&self) {
+        let _ = fs::remove_file(self.path().join("root"));
+    }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        drop(self.folder.take());
         if let Some(mut watcher) = self.watcher.take() {
-            // The pipe ends, and with it the shell; what it removes is gone already.
+            // The pipe ends, and with it the shell, which removes everything. In the keeper neither is so: the first process
+            // holds the pipe, and the shell is its child.
             drop(watcher.stdin.take());
             let _ = watcher.wait();
         }
+        // In the keeper, and where there is no shell.
+        drop(self.folder.take());
     }
 }

@@ -6,11 +6,10 @@
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use ane::root;
+use ane::root::Root;
 use aned_protocol::client::Client;
 use anyhow::{Context, Result};
 
@@ -33,8 +32,8 @@ impl<'a> Stats<'a> {
     /// # Errors
     ///
     /// The daemon does not tell them to this user, or the file cannot be written.
-    pub(super) fn begin(client: &'a Client, root: &Path) -> Result<Self> {
-        let path = root::stats(root);
+    pub(super) fn begin(client: &'a Client, root: &Root) -> Result<Self> {
+        let path = root.stats();
         let open = || -> Result<Self> {
             let file = OpenOptions::new().write(true).open(&path)?;
             // As in sysfs; this descriptor still writes.
