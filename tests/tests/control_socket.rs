@@ -186,7 +186,7 @@ fn stranger_is_told_so_and_gets_no_answer_whatever_the_permissions_of_the_socket
 
 #[test]
 fn faults_that_are_armed_without_end_write_less_than_a_hundred_lines() {
-    let mut daemon = Daemon::start(&[]);
+    let daemon = Daemon::start(&[]);
     let mut control = Control::connect(&daemon.control());
     for _ in 0..200 {
         assert_eq!(control.ask("inject stuck-queue"), Ok(vec![]));
