@@ -45,7 +45,8 @@ pub(crate) enum Adding<'a> {
     Singles {
         /// With the last digit set.
         coefficients: &'a [f32],
-        /// What the sums of each row begin with, if these are their first taps; what the sums hold then does not matter.
+        /// The first values of each row's sums, if these are their first taps; the old contents of the sums do
+        /// not matter then.
         begin: Option<&'a [i32]>,
         /// How many taps; in all they are those of the block.
         chunks: &'a [usize],
@@ -63,13 +64,13 @@ pub(crate) enum Adding<'a> {
     Watched {
         /// As [`exact`](super::exact) makes them, scaled by [`SCALE`](super::SCALE).
         coefficients: &'a [f64],
-        /// Which sums are infinite, `[row][column]`: the sign of each, or zero.
+        /// The infinite sums, `[row][column]`: the sign of each, or zero.
         fates: &'a mut [i32],
     },
 }
 
 impl Block<'_> {
-    /// Whether a kernel of that size stays inside everything.
+    /// Whether a kernel of that size stays inside of all operands.
     pub(super) fn fits(&self, rows: usize, columns: usize) -> bool {
         let taps = self.offsets.each.len();
         let reaches = |needed: Option<usize>, have: usize| needed.is_some_and(|needed| needed <= have);

@@ -45,7 +45,7 @@ pub(crate) struct Gather<'a> {
     pub(crate) source: Source<'a>,
     /// How far behind the first tap each of the others is.
     pub(crate) taps: &'a [usize],
-    /// What goes where; those of a panel in ascending order.
+    /// The source and destination of each copy; those of a panel in ascending order.
     pub(crate) stretches: &'a [Stretch],
     /// Columns of a panel: how far apart its taps are.
     pub(crate) columns: usize,
@@ -54,7 +54,7 @@ pub(crate) struct Gather<'a> {
 }
 
 impl Gather<'_> {
-    /// Whether whole vectors of so many numbers stay inside everything.
+    /// Whether whole vectors of `vector` numbers stay inside of all operands.
     pub(super) fn fits(&self, vector: usize) -> bool {
         let furthest = self.taps.iter().copied().max().unwrap_or_default();
         let Some(last) = self.taps.len().checked_sub(1).and_then(|rows| rows.checked_mul(self.columns))

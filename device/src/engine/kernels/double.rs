@@ -23,7 +23,7 @@ const LIMIT: u64 = 1 << 31;
 /// So many units below infinity, as bits.
 const BELOW_INFINITY: u64 = f64::INFINITY.to_bits() - LIMIT;
 
-/// What coefficients are scaled by where sums are watched: a unit becomes the last digit of the largest doubles.
+/// The scale of coefficients where sums are watched: a unit becomes the last digit of the largest doubles.
 pub(crate) const SCALE: f64 = f64::from_bits((1023 + 971 + 16) << 52);
 
 /// Adds the taps to the sums of so many columns, for some rows and some vectors at a time, which fill the registers.
@@ -151,7 +151,7 @@ unsafe fn watched<D: Doubles, const ROWS: usize, const VECTORS: usize, const DRO
             *start = unsafe { D::above(BELOW_INFINITY, units.as_ptr().wrapping_add(at.place::<D>(row, v))) };
         }
     }
-    // What is read or written in a loop of its own lies in memory: the sums stay in registers as copies.
+    // Operands that are read or written in a loop of their own lie in memory: the sums stay in registers as copies.
     let (mut sums, mut smallest) = (starts, starts);
     while let Some(offset) = taps.next() {
         // SAFETY: the largest offset leaves room for all columns, and each tap has a coefficient for each row.

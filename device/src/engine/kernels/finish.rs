@@ -43,7 +43,7 @@ pub(crate) struct Finish<'a, 'w> {
     pub(crate) port: Port,
     /// Channels of the rows, from the first on; rows beyond them belong to no channel.
     pub(crate) channels: Range<usize>,
-    /// Which columns are pixels.
+    /// The columns that are pixels.
     pub(crate) pixels: &'a [Pixels],
     /// Room for the halves of a row.
     pub(crate) halves: &'a mut Vec<u16>,

@@ -158,7 +158,7 @@ pub(super) trait Fused: Lanes {
     /// `a * b + self`, rounded once, where the magnitude of `a` is `most` or less, and `self` elsewhere.
     fn plus_upto(self, a: Self, b: Self, most: Self) -> Self;
 
-    /// Which of these exponents add up to less than so much, a bit for each sum.
+    /// The pairs of exponents whose sum is below `limit`, a bit for each.
     ///
     /// # Safety
     ///

@@ -27,7 +27,7 @@ impl Extent {
         Self { largest: self.largest.max(other.largest), smallest: self.smallest.min(other.smallest) }
     }
 
-    /// Whether a product of one of these and one of those may be dropped.
+    /// Whether a product of one of these and one of `other` may be dropped.
     pub(crate) fn drops(self, other: Self) -> bool {
         self.smallest < least(other.smallest)
     }
@@ -51,7 +51,7 @@ pub(super) fn halves(halves: &[u16]) -> Extent {
 /// The measures of each granule of a tile of coefficients, `[tap][row]`. A row or whole rows divide a vector.
 #[inline(always)]
 pub(super) fn tile(tile: &[f32], rows: usize, extents: &mut [Extent]) {
-    // What is known when this is compiled stays in registers.
+    // Values that are known when this is compiled stay in registers.
     match rows {
         8 => granules::<8>(tile, extents),
         4 => granules::<4>(tile, extents),

@@ -81,7 +81,7 @@ impl Tier {
         }
     }
 
-    /// Whether this processor has it.
+    /// Whether this processor has the unit.
     #[must_use]
     pub fn is_available(self) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -136,7 +136,7 @@ pub(crate) struct Kernel {
     pub(crate) rows: usize,
     /// Columns of a block.
     pub(crate) columns: usize,
-    /// Whether it adds singles, which takes a multiplication and an addition with one rounding.
+    /// Whether it adds in single precision, which needs a multiplication and an addition with one rounding.
     pub(crate) has_singles: bool,
     run: unsafe fn(&mut Block<'_>),
 }
@@ -275,7 +275,8 @@ impl Code {
         unsafe { (self.exact)(coefficients, scale, to) };
     }
 
-    /// Whether a block of a kernel drops a product of these operands: `least` says from which magnitude on a tap of a row counts.
+    /// Whether a block of a kernel drops a product of these operands: `least` has the magnitude from which on a
+    /// tap of a row counts.
     pub(crate) fn drops(&self, kernel: &Kernel, panel: &[f32], offsets: &Offsets, least: &[f32]) -> bool {
         // SAFETY: a `Code` is handed out where the unit is there.
         unsafe { (self.drops)(panel, offsets.each(), kernel.columns, kernel.rows, least) }
@@ -317,7 +318,7 @@ impl Code {
         unsafe { run(coefficients, operands, places) }
     }
 
-    /// Whether a matrix can be read where it is.
+    /// Whether a matrix can be read in place.
     pub(crate) fn has_streams(&self) -> bool {
         self.stream.is_some()
     }

@@ -73,7 +73,7 @@ mod avx2 {
                 Step::Copy => self.each(a, b, out, |a, _| a),
                 Step::Add => self.each(a, b, out, |a, b| _mm256_add_ps(a, b)),
                 Step::Multiply => self.each(a, b, out, |a, b| _mm256_mul_ps(a, b)),
-                // Which zero comes out does not matter: the bias makes it +0.
+                // The sign of a zero does not matter: the bias makes it +0.
                 Step::Maximum => self.each(a, b, out, |a, b| _mm256_max_ps(a, b)),
                 Step::Minimum => self.each(a, b, out, |a, b| _mm256_min_ps(a, b)),
             }

@@ -116,7 +116,8 @@ unsafe fn find_some<V: Fused>(
     }
 }
 
-/// What sums start with for dropped products to leave no trace: [`ANCHOR`] less all of them, of the coefficients at these places.
+/// The first values of sums, so that dropped products leave no trace: [`ANCHOR`] less all of them, of the
+/// coefficients at these places.
 ///
 /// # Safety
 ///

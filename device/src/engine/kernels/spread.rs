@@ -22,7 +22,7 @@ pub(crate) struct Spread<'a> {
     pub(crate) phases: (usize, usize),
     /// Rows and columns of a phase.
     pub(crate) phase: (usize, usize),
-    /// Which rows come now, zeros included.
+    /// The rows that come now, zeros included.
     pub(crate) lines: Range<usize>,
     /// The plane, which is zero.
     pub(crate) plane: &'a mut [f32],

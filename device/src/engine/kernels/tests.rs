@@ -12,7 +12,7 @@ fn halves() -> Vec<[u16; LANES]> {
     all.windows(LANES).map(|eight| eight.try_into().expect("eight")).collect()
 }
 
-/// What each operation makes of all pairs of vectors, as bits.
+/// The result of each operation for all pairs of vectors, as bits.
 struct Every<'a>(&'a mut Vec<u64>);
 
 impl VectorWork for Every<'_> {

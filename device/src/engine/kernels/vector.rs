@@ -39,7 +39,7 @@ pub(crate) struct Tap {
 impl Tap {
     /// The tap of an operand, which is a half.
     pub(crate) fn new(operand: f32) -> Self {
-        /// What exponent fields of singles are larger by.
+        /// The exponent field of a single is larger by this.
         const BIAS: u32 = 112;
         // The limit is a power of two that a half can have, and its bits less one are those of the number below it.
         let most = match least(operand).to_bits() >> 23 {

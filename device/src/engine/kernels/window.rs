@@ -1,8 +1,8 @@
 //! The part of an output that one thread writes.
 //!
-//! What threads compute at once are rectangles: some channels of an output, and some neighbouring pixels of each. No slice is
-//! one, so a [`Window`] stands for it. It is made from the whole output and only ever divided, so that no two of them
-//! share a number.
+//! The threads compute rectangles: some channels of an output, and some neighbouring pixels of each. No slice
+//! is a rectangle, so a [`Window`] stands for it. It is made from the whole output and only ever divided, so
+//! that no two of them share a number.
 #![expect(unsafe_code, reason = "rectangles that do not overlap are written by threads of their own")]
 
 use std::marker::PhantomData;

@@ -18,7 +18,7 @@ pub(super) struct Packed {
     size: usize,
     /// Granules of a tile.
     granules: usize,
-    /// Whether there is but one.
+    /// Whether one tile serves all groups.
     is_shared: bool,
     /// Rows of a tile.
     rows: usize,
@@ -73,7 +73,7 @@ impl Packed {
         &self.extents[self.index(group, tile) * self.granules..][..self.granules]
     }
 
-    /// Which of the tiles that are kept.
+    /// Index among the kept tiles.
     fn index(&self, group: usize, tile: usize) -> usize {
         if self.is_shared { 0 } else { group * self.tiles + tile }
     }

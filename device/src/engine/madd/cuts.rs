@@ -1,4 +1,4 @@
-//! Which columns of panels are pixels, for all groups of a pass.
+//! The columns of panels that are pixels, for all groups of a pass.
 //!
 //! The panels of every group are cut alike. Where groups are many there is little to compute for each of them, and to cut its
 //! panels anew would be a good part of that.

@@ -13,7 +13,7 @@ pub(super) struct Definition<'a> {
     pub(super) input: &'a [u16],
     /// None if each is one.
     pub(super) coefficients: Option<&'a [u16]>,
-    /// What each sum starts with, if not with zero.
+    /// The first value of each sum, if not zero.
     pub(super) bias: Option<&'a [u16]>,
 }
 
@@ -32,7 +32,7 @@ impl Definition<'_> {
         self.bias.and_then(|bias| bias.get(output).copied())
     }
 
-    /// What the sums of an output begin with, in units.
+    /// The first value of an output's sums, in units.
     pub(super) fn begin(&self, output: usize) -> i64 {
         self.bias(output).map_or(0, |bias| product::of(bias, halves::ONE))
     }

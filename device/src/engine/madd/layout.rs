@@ -18,7 +18,7 @@ use crate::engine::kernels::{Code, GRANULE, Kernel, Offsets, Pixels, Window};
 const TAPS: usize = 256;
 /// Outputs of a group from which on operands are copied.
 const COPY_FROM: usize = 8;
-/// What the longest vectors of any tier divide.
+/// A multiple of the longest vectors of every tier.
 const VECTOR: usize = 16;
 /// Panels that are worked on together, at least and at most: the more, the less often coefficients come from further away.
 const PANELS: RangeInclusive<usize> = 4..=8;
@@ -74,7 +74,7 @@ pub(super) struct Piece {
     pub(super) outputs: Range<usize>,
 }
 
-/// What a thread takes at a time: a piece, or the same one of several groups, which are whole then.
+/// The work that a thread takes at a time: a piece, or the same piece of several groups, which are whole then.
 #[derive(Debug)]
 pub(super) struct Share<'a> {
     groups: Range<usize>,

@@ -54,8 +54,8 @@ use super::pool::Pool;
 
 /// Work from which on another thread is worth waking, in products: some tens of microseconds.
 const PER_THREAD: usize = 1 << 20;
-/// What each number that comes, goes or is a coefficient counts for beside its products: it is measured, widened or narrowed,
-/// and put where kernels read it.
+/// The cost of each number that is an operand, a result or a coefficient, beside its products: it is measured,
+/// widened or narrowed, and put where kernels read it.
 const PER_NUMBER: usize = 32;
 /// Numbers of the input that are worth a thread's while to measure.
 const MEASURED: usize = 1 << 16;
@@ -88,7 +88,7 @@ pub struct Array {
     wide: Vec<u16>,
     /// The measures of each channel of the input.
     channels: Vec<Extent>,
-    /// What the sums of each output channel begin with, where they are computed in units, and zeros behind.
+    /// The first values of each output channel's sums, where they are computed in units, and zeros behind.
     begins: Vec<i32>,
     workers: Vec<Worker>,
     maxima: Vec<u16>,
@@ -295,7 +295,7 @@ impl Array {
     }
 }
 
-/// What a thread prepares at a time.
+/// The work that a thread prepares at a time.
 #[derive(Debug)]
 enum Share<'a> {
     Planes(planes::PlaneShare<'a>),

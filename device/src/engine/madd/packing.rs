@@ -23,7 +23,7 @@ const SIDE_BY_SIDE: usize = 1 << 10;
 /// Lanes that are dealt out at once, where they may be anybody's: what the longest vectors of any tier divide.
 const LONGEST: usize = 16;
 
-/// What tiles are packed from, and how.
+/// The source of the tiles, and the way in which they are packed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packing<'a> {
     pub(super) code: &'static Code,
@@ -32,7 +32,7 @@ pub(super) struct Packing<'a> {
     pub(super) coefficients: Option<&'a [u16]>,
     /// Rows of a tile.
     pub(super) rows: usize,
-    /// Whether the exponents of coefficients are of use.
+    /// Whether the exponents of coefficients are used.
     pub(super) has_exponents: bool,
 }
 

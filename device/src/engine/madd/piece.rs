@@ -22,7 +22,7 @@ use crate::engine::kernels::{
 };
 use crate::engine::numerics::sum::{self, Tap, in_units};
 
-/// What all pieces of a pass have in common.
+/// The common part of all pieces of a pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PassContext<'a> {
     pub(super) code: &'static Code,
@@ -36,7 +36,8 @@ pub(super) struct PassContext<'a> {
     /// The measures of each channel of the input.
     pub(super) channels: &'a [Extent],
     pub(super) definition: Definition<'a>,
-    /// What the sums of each output channel begin with, where none can come to the limit, and zeros behind for a tile that runs on.
+    /// The first values of each output channel's sums, where none can come to the limit, and zeros behind for a
+    /// tile that runs on.
     pub(super) begins: &'a [i32],
     pub(super) port: Port,
 }
@@ -44,7 +45,7 @@ pub(super) struct PassContext<'a> {
 /// Tiles of coefficients that are multiplied with one panel before the next.
 const TILES: usize = 16;
 
-/// What some taps of a tile are multiplied from.
+/// The operands of some taps of a tile.
 #[derive(Clone, Debug)]
 pub(super) struct Operands<'a> {
     /// The output channels of the tile.
@@ -56,7 +57,7 @@ pub(super) struct Operands<'a> {
     pub(super) exponents: Option<[&'a [i8]; 2]>,
 }
 
-/// Which sums of a worker are those of a tile.
+/// The sums of a tile among those of a worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sums {
     pub(super) at: usize,
@@ -88,12 +89,12 @@ pub(super) struct Worker {
     pub(super) results: Results,
 }
 
-/// What becomes of it.
+/// The results of a piece.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     /// `[panel][row][column]`, in units.
     pub(super) sums: Lines,
-    /// Which of them are infinite, where that is possible.
+    /// The infinite sums, where that is possible.
     fates: Lines,
     /// Some taps of a tile, for sums in double precision.
     exact: Vec<f64>,
@@ -261,7 +262,7 @@ impl PassContext<'_> {
         self.operands.get(plane..).unwrap_or_default()
     }
 
-    /// Which columns of neighbouring panels are pixels, with room for a cut that is not kept.
+    /// The columns of neighbouring panels that are pixels, with room for a cut that is not kept.
     pub(super) fn pixels<'a>(&'a self, panels: &Range<usize>, room: &'a mut Vec<Pixels>) -> &'a [Pixels] {
         self.cuts.of(panels.start).unwrap_or_else(|| {
             room.clear();
@@ -270,8 +271,8 @@ impl PassContext<'_> {
         })
     }
 
-    /// What the sums of each row of a tile begin with, where none of them can come to the limit: the bias of its channel. Rows that are
-    /// nobody's begin with anything.
+    /// The first values of the sums of each row of a tile, where none of them can come to the limit: the bias
+    /// of its channel. Rows without a channel have any values.
     pub(super) fn begin(&self, first: usize) -> &[i32] {
         &self.begins[first..][..self.layout.kernel.rows]
     }

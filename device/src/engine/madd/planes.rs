@@ -95,7 +95,7 @@ impl Planes {
         planes: &'a mut [f32],
     ) -> impl Iterator<Item = PlaneShare<'a>> + Send + use<'a> {
         let channels = (MANY / self.size()).max(1);
-        // What is behind the planes is none, and read by panels that run on.
+        // Behind the planes lie zeros, which panels that run on read.
         let whole = self.channels * self.size();
         let (planes, behind) = planes.split_at_mut(whole.min(planes.len()));
         behind.fill(0.0);

@@ -8,7 +8,7 @@ use std::fmt;
 /// Rows or columns that a kernel may have; ConvCfg has five bits for either (td 4.4).
 const KERNEL_MAX: u32 = 31;
 
-/// Which input channels an output is made of.
+/// The input channels of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
     Dense,
@@ -49,7 +49,7 @@ pub struct Convolution {
     pub pad_y: u32,
     /// Columns of zeros left of the input.
     pub pad_x: u32,
-    /// Which input channels an output is made of.
+    /// The input channels of an output.
     pub reads: Reads,
     /// Outputs whose coefficients lie side by side.
     pub lanes: u32,

@@ -1,9 +1,9 @@
 //! How the taps of a tile are added, decided before they are.
 //!
-//! What a block of taps can sum to is bounded by the sums of its coefficients and the largest of its operands. From that
-//! follows how many products a sum in single precision takes before it leaves its range, and whether an output can come to the
-//! limit. From the smallest of both follows whether a product may be dropped. The measures are of the very numbers that are
-//! multiplied, so that nobody can make them lie.
+//! The sums of a block's coefficients and the largest of its operands bound the sum of a block of taps. From
+//! that follows how many products a sum in single precision takes before it leaves its range, and whether an
+//! output can come to the limit. From the smallest of both follows whether a product may be dropped. The
+//! measures are those of the numbers that are multiplied, so no input can falsify them.
 
 use std::ops::Range;
 
@@ -14,31 +14,31 @@ use crate::engine::kernels::{Extent, GRANULE};
 use crate::engine::numerics::product::UNIT;
 use crate::engine::numerics::sum::{LIMIT, in_units};
 
-/// What magnitudes in single precision may add up to, a little less than 64: there is room for what dropped products are
-/// taken off before, two units for each tap of a block at most.
+/// The bound of the added magnitudes in single precision, a little less than 64: there is room for the values
+/// that dropped products are taken off before, two units for each tap of a block at most.
 const SINGLES: f32 = 63.5;
-/// What roundings may have taken from a bound: more than there are roundings in it.
+/// The factor by which roundings may have made a bound too small: more than there are roundings in it.
 const SLACK: f32 = 1.001;
 
 /// How some taps of a tile are added.
 #[derive(Clone, Debug)]
 pub(super) struct Stage {
-    /// Which chunks, in single precision; none if they do not do.
+    /// The chunks in single precision; none if they do not fit.
     chunks: Range<usize>,
     /// Whether a product may be dropped.
     pub(super) drops: bool,
-    /// What the magnitudes of a sum's products can add up to.
+    /// The largest sum of the magnitudes of a sum's products.
     reach: f32,
 }
 
 impl Stage {
-    /// Whether a sum may come to the limit if it begins with so many units at most.
+    /// Whether a sum may come to the limit if it begins with at most `units` units.
     pub(super) fn may_overflow(&self, units: u32) -> bool {
         beyond(in_units(i64::from(units)) + f64::from(self.reach))
     }
 }
 
-/// Whether magnitudes that add up to so much can come to the limit.
+/// Whether magnitudes that add up to `reach` can come to the limit.
 fn beyond(reach: f64) -> bool {
     reach * f64::from(SLACK) >= in_units(LIMIT)
 }
@@ -58,7 +58,7 @@ pub(super) struct Stages {
     first: usize,
 }
 
-/// What the stages of a piece are made from.
+/// The inputs from which the stages of a piece are made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured<'a> {
     pub(super) shape: &'a Shape,
@@ -171,7 +171,7 @@ impl Stages {
         self.watched[tile - self.first]
     }
 
-    /// Whether that is so for any.
+    /// Whether sums of any tile may come to the limit.
     pub(super) fn are_watched(&self) -> bool {
         self.watched.contains(&true)
     }

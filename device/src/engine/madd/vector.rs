@@ -23,9 +23,9 @@ const FEW: usize = 32;
 const LANES: usize = 16;
 /// Coefficients that are a thread's share at a time, about.
 const SHARE: usize = 1 << 16;
-/// What magnitudes in single precision may add up to, less than 64 by more than all roundings.
+/// The bound of the added magnitudes in single precision, less than 64 by more than all roundings.
 const SINGLES: f32 = 63.0;
-/// What roundings may have taken from a bound: more than there are roundings in it.
+/// The factor by which roundings may have made a bound too small: more than there are roundings in it.
 const SLACK: f32 = 1.001;
 
 #[derive(Debug)]

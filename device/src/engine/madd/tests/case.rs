@@ -141,7 +141,7 @@ impl Case {
         (0..self.outputs()).map(&mut output).collect()
     }
 
-    /// Which share of the coefficients has a product that is dropped with one of so many neighbouring operands.
+    /// The share of the coefficients that have a product that is dropped with one of so many neighbouring operands.
     pub(super) fn dropping(&self, columns: usize) -> f64 {
         let exponent = |half: &u16| (half & !halves::SIGN != 0).then(|| halves::Operand::new(*half).exponent);
         let smallest: Vec<_> =
@@ -171,7 +171,7 @@ impl Case {
     }
 }
 
-/// What a [`Case`] is made from.
+/// The parts that a [`Case`] is made from.
 pub(super) fn case() -> impl Strategy<Value = (Convolution, [usize; 2], u64, u64)> {
     let special = prop_oneof![Just(0), Just(2000), Just(20)];
     (pass(), [0..KINDS.len(), 0..KINDS.len()], special, any::<u64>())
