@@ -5,7 +5,7 @@ complete -c aned -l group -d 'Let this group use the device too: it gets the soc
 complete -c aned -l mode -d 'Permissions of the socket, in octal: every user who may write to it may use the device. Without this and --group, only root and the user that the daemon runs as may' -r
 complete -c aned -l control -d 'The control socket of the device (vhost-device-ane --control). The daemon tells it to root and to its own user, so that `ane trace` finds the device\'s timeline' -r -F
 complete -c aned -l poll-us -d 'Poll this long for messages and for the device before sleeping: answers come faster, and the processor is busy' -r
-complete -c aned -l request-limit -d 'End a request that the device has been at for this long, with ETIME, whoever\'s it is [default: no limit]' -r
+complete -c aned -l request-limit -d 'End any request that the device works on for longer than this, with ETIME [default: no limit]' -r
 complete -c aned -l request-tasks -d 'Refuse a request of more tasks than this, with E2BIG [default: no limit]' -r
 complete -c aned -l user-limit -d 'Give a user the engine for this long in each minute; requests beyond wait for the next [default: no limit]' -r
 complete -c aned -l user-tasks -d 'While this many tasks of a user wait or run, keep the next request waiting, or refuse it with EAGAIN if it does not wait [default: no limit]' -r

@@ -1,4 +1,4 @@
-//! Options that say what a request and a user may take: the same of `aned` and of `ane daemon`.
+//! Options for the limits of a request and of a user, the same in `aned` and in `ane daemon`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use clap::Args;
 /// The limits of a request and of a user.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct LimitArgs {
-    /// End a request that the device has been at for this long, with ETIME, whoever's it is [default: no limit]
+    /// End any request that the device works on for longer than this, with ETIME [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     request_limit: Option<u32>,
 

@@ -22,7 +22,7 @@ use crate::device as chosen;
 use crate::device::DeviceArgs;
 use crate::{files, run};
 
-/// Measure what it costs to use the engine here
+/// Measure the cost of using the engine on this machine
 ///
 /// With MODEL: measures how long a run takes, from submission to completion, and how many runs a second can hold. Without
 /// MODEL: measures opening a device, one call, a run of the smallest program, and tiling against a plain copy of the same

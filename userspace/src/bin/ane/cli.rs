@@ -45,7 +45,7 @@ Exit codes:
   2  the command line is wrong
   3  there is no device, or it is lost
   4  the engine did not run the program to its end
-  5  what was compared differs, or a check failed
+  5  the compared values differ, or a check failed
 `ane exec` ends as its command does."
 )]
 pub(crate) struct Cli {

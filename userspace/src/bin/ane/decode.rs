@@ -10,7 +10,7 @@ use clap::Args;
 use crate::failure::{Advise, Exit};
 use crate::files;
 
-/// Print what a compiled program says, word by word
+/// Print a compiled program, word by word
 ///
 /// Reads a .hwx or .anec file and prints its container, its surfaces, its table of base addresses, and each
 /// task: the header, then the registers by block, with the name, value and meaning of every field. Bits

@@ -10,7 +10,7 @@ use clap::Args;
 use crate::failure::{Exit, Failure};
 use crate::files;
 
-/// Check each layer, and say what to do about what is missing
+/// Check each layer, with advice for each one that is missing
 ///
 /// Checks the embedded device, the preload library, daemons, device nodes, virtual machines and Python; inside a guest it
 /// also checks what VFIO needs. Most commands need the embedded device only, so a missing part is no failure. The exit

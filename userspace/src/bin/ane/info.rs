@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::device::DeviceArgs;
 use crate::{device, files, run};
 
-/// Say what a program needs, or what a device is
+/// Describe a program, or a device
 ///
 /// With MODEL: prints the container, the tasks and what each does, the operands with their shapes, and how much memory
 /// the program takes. Of a program that `ane compile` made it prints the shapes and layers of the model, too. Without MODEL: prints the chip, what the device offers, and its limits.

@@ -18,7 +18,7 @@ use crate::{device, files};
 ///
 /// The mover copies and fills in units of 16 bytes between scratch (the on-chip buffer), configuration space and
 /// instruction RAM (kernel memory). A script is text with one command in each line; it is checked as a whole before
-/// the first command runs. The results of read and show are printed, and so is what the mover refused.
+/// the first command runs. The results of read and show are printed, and so are refusals of the mover.
 ///
 /// Lines: scratch AT = BYTES, iram AT = BYTES, config WORD = VALUES, fill MEMORY AT BYTES VALUE, move SOURCE
 /// DESTINATION SIZE DIRECTION, write REGISTER VALUE [CORE], read REGISTER [CORE], xmov THREAD [WORD], stallwait THREAD
@@ -32,7 +32,7 @@ pub(crate) struct Mover {
     /// The script; - is standard input
     pub(crate) script: PathBuf,
 
-    /// Print what the script shows as JSON
+    /// Print the results as JSON
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -83,7 +83,7 @@ fn run(args: &Args, device: &Device) -> anyhow::Result<()> {
             // It opens files while it serves; and what would be shut off is no more than it has by the function.
             log::warn!(
                 "not confined: this process may read physical addresses, and the function it holds reaches all memory of \
-                 this machine; whoever gets the better of it has the machine, so let in only whom you would let be root \
+                 this machine; an attacker who takes it over has the machine, so admit only users who could be root \
                  (docs/threat-model.md)"
             );
         }),

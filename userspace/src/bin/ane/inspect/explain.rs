@@ -16,7 +16,7 @@ use crate::{device, files};
 ///
 /// A number does not show whether it is a physical address, a device address (A), an offset of the engine's registers (B),
 /// or an address in the firmware's aperture (C). So the command prints what each space has there. With MODEL, or with a
-/// daemon's device, it also prints what is mapped there.
+/// daemon's device, it also prints the mapping there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

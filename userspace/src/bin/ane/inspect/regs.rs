@@ -11,7 +11,7 @@ use super::Subject;
 use crate::failure::{Exit, Failure};
 use crate::files;
 
-/// Show the registers and what they hold
+/// Show the registers and their values
 ///
 /// Those that hold another value than after a reset, with their fields. Registers whose reading changes something are
 /// left out.
