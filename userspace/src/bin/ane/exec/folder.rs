@@ -5,16 +5,16 @@
 //! the two processes of `ane exec` hold open, and then removes the folder. A link in the folder leads to the folder of
 //! `--root`, once there is one, and the shell removes the names there too.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use ane::root::{self, Root};
 use nix::unistd::Pid;
-use tempfile::TempDir;
 
 /// Waits until the pipe ends, which nobody writes to, and removes the folder. The words behind the folder are the names in the
 /// folder of `--root`, which is known by its number: another folder may have taken its name.
@@ -29,7 +29,9 @@ rm -rf -- "$0"
 
 /// A folder that does not outlive this process.
 pub(super) struct Folder {
-    folder: Option<TempDir>,
+    path: PathBuf,
+    /// It is left to the first process, and to the shell.
+    is_left: bool,
     /// Without a shell the folder is removed by this process alone.
     watcher: Option<Child>,
 }
@@ -38,10 +40,12 @@ impl Folder {
     pub(super) fn new() -> io::Result<Self> {
         // The command, and the shell below, work in other folders.
         let all = std::path::absolute(std::env::temp_dir())?;
-        let folder = tempfile::Builder::new().prefix("ane-").tempdir_in(all)?;
-        let watcher = Command::new("/bin/sh")
+        // Random, so that nobody knows it before.
+        let path = all.join(format!("ane-{:016x}", RandomState::new().build_hasher().finish()));
+        // Before there is a folder: this process may be killed right after it has made one.
+        let mut watcher = Command::new("/bin/sh")
             .args(["-c", WAIT_AND_REMOVE])
-            .arg(folder.path())
+            .arg(&path)
             .args(root::NAMES)
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
@@ -53,11 +57,18 @@ impl Folder {
             .process_group(0)
             .spawn()
             .ok();
-        Ok(Self { folder: Some(folder), watcher })
+        if let Err(why) = DirBuilder::new().mode(0o700).create(&path) {
+            // What lies there is not ours to remove.
+            if let Some(watcher) = &mut watcher {
+                watcher.kill().and_then(|()| watcher.wait())?;
+            }
+            return Err(io::Error::new(why.kind(), format!("{}: {why}", path.display())));
+        }
+        Ok(Self { path, is_left: false, watcher })
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.folder.as_ref().map_or(Path::new("/"), TempDir::path)
+        &self.path
     }
 
     /// The shell.
@@ -77,7 +88,7 @@ impl Folder {
 
     /// Leaves the folder to the first process, and to the shell: they remove what this process cannot.
     pub(super) fn leave(&mut self) {
-        self.folder.take().map(TempDir::keep);
+        self.is_left = true;
     }
 
     /// The names are removed: what lies there from now on is somebody else's.
@@ -95,6 +106,8 @@ impl Drop for Folder {
             let _ = watcher.wait();
         }
         // In the keeper, and where there is no shell.
-        drop(self.folder.take());
+        if !self.is_left {
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 }
