@@ -3,8 +3,9 @@
 //! `x * y` with `x` of `[M, K]` (M channels, K columns) and `y` of `[K, N]` (K channels, N columns): a planar copy
 //! writes `x` to scratch memory with `L` channels interleaved, which is how coefficients of `L` lanes lie; then a
 //! convolution of `y` takes them from there (td 7.3). One task makes as many outputs as 16 engines have lanes; more are
-//! divided over tasks. Rows of both operands are heads, each a product of its own, the last first. One copy writes all heads: a row of the
-//! interleaved planes is the coefficients of a head (Chosen).
+//! divided over tasks. Rows of both operands are heads, each a product of its own, the last first. Compilers
+//! have a copy for each head. In models one copy writes all of them: a row of the interleaved planes is the coefficients of a
+//! head (Chosen).
 
 use ane_uapi::hw::td::neural::OpMode;
 
@@ -56,24 +57,38 @@ impl Graph {
 
         let product = Shape { w: second.w, ..first };
         let result = self.intermediate(operation, product.transposed_if(tail.transpose))?;
-        self.heads_into(result, x, y, tail, lanes)?;
+        self.heads_into(result, x, y, (tail, lanes), false)?;
         Ok(result)
     }
 
     /// The product of each row of both, into a tensor that is there already.
-    fn heads_into(&mut self, result: Tensor, x: Tensor, y: Tensor, tail: Tail, lanes: u32) -> Result<()> {
+    fn heads_into(
+        &mut self,
+        result: Tensor,
+        x: Tensor,
+        y: Tensor,
+        (tail, lanes): (Tail, u32),
+        is_one_copy: bool,
+    ) -> Result<()> {
         let (first, second) = (self.shape(x)?, self.shape(y)?);
-        let kernels = self.unary(x, Element::COPY)?;
-        self.interleave(kernels, lanes)?;
+        let all = if is_one_copy { Some(self.rewritten(x, lanes)?) } else { None };
         for head in (0..first.h).rev() {
             let row = head..head + 1;
-            let kernels = self.slice(kernels, 0..first.c, row.clone())?;
+            let part = self.slice(all.unwrap_or(x), 0..first.c, row.clone())?;
+            let kernels = if is_one_copy { part } else { self.rewritten(part, lanes)? };
             let y = self.slice(y, 0..second.c, row.clone())?;
             let channels = self.shape(result)?.c;
             let place = self.slice(result, 0..channels, row)?;
             self.head_into(place, kernels, y, (tail, lanes))?;
         }
         Ok(())
+    }
+
+    /// A copy whose planes are coefficients of so many lanes.
+    fn rewritten(&mut self, x: Tensor, lanes: u32) -> Result<Tensor> {
+        let kernels = self.unary(x, Element::COPY)?;
+        self.interleave(kernels, lanes)?;
+        Ok(kernels)
     }
 
     /// `x * y` for each row, of operands that fit, into a tensor that is there already or a part of it.
@@ -88,7 +103,7 @@ impl Graph {
             }
             let x = self.slice(x, rows.clone(), 0..first.h)?;
             let place = self.slice(place, rows.clone(), 0..first.h)?;
-            self.heads_into(place, x, y, tail, lanes_for(rows.end - rows.start))?;
+            self.heads_into(place, x, y, (tail, lanes_for(rows.end - rows.start)), true)?;
         }
         Ok(())
     }
