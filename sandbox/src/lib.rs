@@ -1,13 +1,13 @@
 //! The confinement of a daemon once it listens: it can only serve, and remove its sockets at the end. [`place`] has the steps
 //! before that, [`unblocked`] the log.
 //!
-//! A daemon reads what strangers wrote. Should that ever get the better of it, then what it can do to the host is what the
-//! kernel still lets it. Three walls, each of which may be missing:
+//! A daemon reads what strangers wrote. If an attacker ever takes it over, the kernel still bounds what it can do to the host.
+//! There are three walls, and each of them may be missing:
 //!
 //! * *no new privileges*: nothing that it starts has more rights than it has;
 //! * *Landlock*: of the file system there is only the right to remove files where its own sockets lie, and no network;
-//! * *seccomp*: the system calls that it names ([`Calls`]), and no others. Any other call ends the daemon, which then is
-//!   started anew: a daemon that does what none of its code does is not to go on.
+//! * *seccomp*: the system calls that it names ([`Calls`]), and no others. Any other call ends the daemon: its own code makes none, so
+//!   somebody has taken it over. Its manager starts it anew.
 //!
 //! All hold for every thread that starts afterwards, so [`enter`] comes before the first of them and before the first client.
 //! Every daemon has a list of its own. The rules for all daemons are here: the calls that each of them has, no memory becomes

@@ -1,7 +1,7 @@
 //! The effects of a frontend's messages; the transport reads them and calls this.
 //!
-//! A queue is at work when it has a kick and is enabled, and until it is stopped by asking where it stands. Places of its rings are
-//! addresses of the frontend, which those of the guest are found for.
+//! A queue works from the moment when it has a kick and is enabled, until `GET_VRING_BASE` stops it. The frontend gives the rings by
+//! its own virtual addresses, which are translated to addresses of the guest.
 
 use std::fs::File;
 use std::io;

@@ -1,7 +1,7 @@
 //! The system calls that are left to the device once it listens; how the others are shut off is [`ane_sandbox`].
 //!
-//! This comes before the first thread, and after all that needs a name or a call of its own: sockets to listen on, files to write
-//! to, handlers of signals. Memory, queues and kicks come as descriptors.
+//! This comes before the first thread, and after everything that needs a path or a further system call: sockets to listen on, files
+//! to write to, handlers of signals. Memory, queues and kicks come as descriptors.
 
 use std::path::PathBuf;
 

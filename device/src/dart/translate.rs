@@ -1,9 +1,8 @@
 //! From addresses to places: what a transfer has to pass before a byte of it moves.
 //!
 //! A [`Translator`] is one circuit with one stream in front of its window, for as long as no register changes.
-//! Most of what it is asked lies in a page whose translation is kept: it answers that with one look into the
-//! translation buffer. Everything else takes longer ways, which begin with what has to be done before a
-//! transfer and end with a place or with a captured fault.
+//! Most addresses lie in a page whose translation is kept: one look into the translation buffer answers them.
+//! Otherwise it checks the stream and walks the tables, and ends with a physical address or with a captured fault.
 
 use ane_uapi::hw::dart::aperture::{self, PAGE_SIZE};
 use ane_uapi::hw::dart::error::{FaultAddress, HwError};

@@ -22,7 +22,7 @@ pub(super) trait Tables {
 /// The walk of one format over guest memory.
 pub(super) type Walk = for<'v> fn(&mut View<'v>, Ttbr, Iova) -> Result<Leaf, HwError>;
 
-/// The walk of one format, and what follows where nothing is in the way: the page is found, and the translation kept.
+/// The walk of one format. If it ends with a page, the translation is also kept.
 pub(super) type Fill = for<'v> fn(&mut View<'v>, Ttbr, Iova, &mut Entry, Tag) -> Result<(), HwError>;
 
 /// The functions that depend on the format of the tables.

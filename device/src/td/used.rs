@@ -3,7 +3,7 @@
 //! Seven blocks hold words for everything that a task may be, and a task is one thing: it has one engine, a source or
 //! two, ports that move something or nothing. An M1 was seen to run tasks with ones in all words of the other engine,
 //! of a second source that is not there, in strides along extents of one element, and in bases of ports that move
-//! nothing (delta 14; measured). So only what is looked at is checked.
+//! nothing (delta 14; measured). So only the words that the task uses are checked.
 
 use ane_uapi::hw::td::common::{self, TaskClass};
 use ane_uapi::hw::td::l2::{self, ResultType, SourceType};

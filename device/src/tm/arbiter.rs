@@ -6,8 +6,9 @@
 //! the same numbers weights). So thirty-one requests of the most urgent kind pass before one of the least.
 //! Between equals the older request goes first.
 //!
-//! A request runs to its end once it has started: registers persist from task to task, so a switch between
-//! tasks would need the descriptors' context-switch flags, which the sources hardly saw used.
+//! The arbiter takes no request off the engine: registers persist from task to task, and the sources hardly saw the
+//! descriptors' context-switch flags used. A request gives way only if its driver asks for that between two tasks
+//! (`tm/aside.rs`, an extension).
 
 use ane_uapi::hw::tq::QueueId;
 

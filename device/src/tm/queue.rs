@@ -1,10 +1,10 @@
 //! One task queue: registers that hold two sets, and the requests that were pushed from them.
 //!
 //! A set is *staged* when its network id is written with the valid bit. A push takes the set that was staged
-//! first; where none was since the last push, one whose network id is still valid (Chosen: drivers write the
-//! id anew for each request, but nothing says that they have to). Everything that a request is gets latched at
-//! that moment, the stream too, so the registers may be filled again at once; the set itself stays taken until
-//! the request has ended, and the count of free sets says so.
+//! first. If none was staged since the last push, it takes a set whose network id is still valid (Chosen: drivers write the
+//! id anew for each request, but nothing says that they have to). All of a request is latched at that moment, the stream
+//! too, so the registers may be filled again at once. The set itself is busy until the request has ended, and the count of
+//! free sets says so.
 //!
 //! Size and address of a request are those of the manager's registers: what a driver puts into the queue's own
 //! is kept and shown, and starts nothing.

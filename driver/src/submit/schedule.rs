@@ -2,9 +2,9 @@
 //!
 //! Each priority has a queue of the hardware, and a ring of files that have requests for it. The turn goes round the
 //! ring, one request at a time: a file that submits a hundred requests waits as long between two of them as one that
-//! submits two. Where requests are long that is not fair, so those who had less of the engine's time stand before those
-//! who had more, and these wait where the others are about to come (`share`). Between priorities the device itself
-//! arbitrates; requests of the two priorities that applications do not have wait for no file.
+//! submits two. That is not fair if requests are long. So a file that had less of the engine's time goes before one that
+//! had more, and the latter also waits if the former is expected to submit soon (`share`). Between priorities the device
+//! itself arbitrates; requests of the two priorities that applications do not have wait for no file.
 
 use ane_uapi::hw::tq::QueueId;
 use ane_uapi::ioctl::errno::Errno;

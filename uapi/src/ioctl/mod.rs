@@ -91,7 +91,7 @@ pub const ALWAYS: &[Refusal] = &[
     },
     Refusal {
         errno: errno::Errno::EINVAL,
-        when: "the number is one of 0x44 to 0x47 and none that this device ever had: calls of the existing driver's second ABI.",
+        when: "the number is one of 0x44 to 0x47: calls of the existing driver's second ABI, which this device does not have.",
     },
     Refusal { errno: errno::Errno::EFAULT, when: "a pointer leads nowhere." },
     Refusal {

@@ -3,10 +3,10 @@
 //! As in single precision, the running sum is where its last digit is a unit. Around 1.5 * 2^36 there is room for
 //! whatever does not overflow.
 //!
-//! Where a sum may come to 2^15, each of its taps has to be looked at, and here the format itself looks. Scaled by 2^987 a unit is the
-//! last digit of the largest doubles there are, and a sum that starts 2^31 units below infinity becomes infinite exactly
-//! when it overflows above zero, and stays so. Overflow below zero shows in the smallest number that the sum has
-//! been. That it has been that small before it became infinite is certain, as it does not change any more after that.
+//! If a sum may reach 2^15, each of its taps has to be checked, and here the format itself checks. Scaled by 2^987 a unit is the
+//! last digit of the largest doubles. A sum that starts 2^31 units below the infinity of doubles becomes infinite exactly
+//! when it overflows above zero, and stays so. For overflow below zero the smallest value of the running sum is kept. An infinite sum
+//! changes no more, so a small value that was seen came before the infinity.
 #![expect(unsafe_code, reason = "reads and writes what `Block::fits` has seen to be there")]
 #![expect(
     clippy::needless_range_loop,

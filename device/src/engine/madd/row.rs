@@ -1,7 +1,7 @@
 //! Pieces of a pass whose groups have one output, such as a depthwise convolution.
 //!
 //! A block is one row of sums then, and those of neighbouring panels make one long row. There is little to compute for each of
-//! them, so what can be decided for all is decided once, and all leave together.
+//! them, so each decision is made once for the whole row, and the row is stored as a whole.
 
 use std::ops::Range;
 

@@ -3,9 +3,9 @@
 //! There are two processes ([`keeper`]). The daemon is a thread of the second, and ends with it. Signals that somebody sends to the
 //! first are passed on to the program, and both processes end as the program does.
 //!
-//! A request that fails gives the program an error number. What the driver knows of it stands in one line when the program
-//! has ended: of a private daemon its driver is asked when it stops, of another that daemon, whose last failure counts if
-//! it is the program's own, or that of a process which came and went meanwhile, as those do that the program starts.
+//! A request that fails gives the program an error number only. When the program has ended, one line says what the driver knows
+//! of the last failure. A private daemon's driver is asked when it stops. A shared daemon is asked too, and its last failure is
+//! printed if the process that failed was the program, or one that came and went meanwhile, as children of the program do.
 
 mod descendants;
 mod folder;
