@@ -4,11 +4,11 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::intrinsics::{instructions, memory, sixteen_halves, sums_below};
+use super::intrinsics::{instructions, memory, sixteen_halves};
 use super::lanes::{
     ANCHOR, Doubles, Fused, HALF_DIGIT, LAST_DIGITS, Lanes, Outputs, SINGLES_HOLD, store_lanes,
 };
-use super::sparse::TOGETHER;
+use super::sparse::{Exponents, TOGETHER};
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
 use crate::engine::numerics::product::UNIT;
@@ -186,7 +186,21 @@ impl Fused for Avx2 {
         };
     }
 
-    sums_below!();
+    memory! {
+        common(a: &[Exponents; TOGETHER], b: &[Exponents; TOGETHER]) -> u64 = {
+            let apart = |first: usize| {
+                let [a, b] = [a, b].map(|all| _mm256_loadu_si256(all.as_ptr().wrapping_add(first).cast()));
+                _mm256_cmpeq_epi16(_mm256_and_si256(a, b), _mm256_setzero_si256())
+            };
+            let half = |first: usize| {
+                let apart = _mm256_packs_epi16(apart(first), apart(first + TOGETHER / 4));
+                // Packing takes halves of registers in turn.
+                let apart = _mm256_permute4x64_epi64::<0b11_01_10_00>(apart);
+                u64::from(!_mm256_movemask_epi8(apart).cast_unsigned())
+            };
+            half(0) | half(TOGETHER / 2) << 32
+        };
+    }
 
     #[inline(always)]
     unsafe fn add_units(self, to: *mut i32) {

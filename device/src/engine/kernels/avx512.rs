@@ -3,9 +3,9 @@
 
 use std::arch::x86_64::*;
 
-use super::intrinsics::{instructions, memory, sixteen_halves, sums_below};
+use super::intrinsics::{instructions, memory, sixteen_halves};
 use super::lanes::{ANCHOR, Doubles, Fused, HALF_DIGIT, LAST_DIGITS, Lanes, Outputs, SINGLES_HOLD};
-use super::sparse::TOGETHER;
+use super::sparse::{Exponents, TOGETHER};
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
 use crate::engine::numerics::product::UNIT;
@@ -146,7 +146,15 @@ impl Fused for Avx512 {
         };
     }
 
-    sums_below!();
+    memory! {
+        common(a: &[Exponents; TOGETHER], b: &[Exponents; TOGETHER]) -> u64 = {
+            let half = |first: usize| {
+                let [a, b] = [a, b].map(|all| _mm512_loadu_si512(all.as_ptr().wrapping_add(first).cast()));
+                u64::from(_mm512_test_epi16_mask(a, b))
+            };
+            half(0) | half(TOGETHER / 2) << 32
+        };
+    }
 
     #[inline(always)]
     unsafe fn add_units(self, to: *mut i32) {

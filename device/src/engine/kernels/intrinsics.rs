@@ -72,25 +72,6 @@ macro_rules! sixteen_halves {
     };
 }
 
-/// The part of [`Fused`](super::lanes::Fused) for exponents, which is the same for all lengths of registers of singles.
-macro_rules! sums_below {
-    () => {
-        #[inline(always)]
-        unsafe fn sums_below(a: &[i8; TOGETHER], b: &[i8; TOGETHER], limit: i8) -> u64 {
-            let half = |first: usize| {
-                // SAFETY: the unit is there, as the caller says, and each half of an array is as long as a register.
-                unsafe {
-                    let [a, b] =
-                        [a, b].map(|all| _mm256_loadu_si256(all.as_ptr().wrapping_add(first).cast()));
-                    let below = _mm256_cmpgt_epi8(_mm256_set1_epi8(limit), _mm256_add_epi8(a, b));
-                    u64::from(_mm256_movemask_epi8(below).cast_unsigned())
-                }
-            };
-            half(0) | half(TOGETHER / 2) << 32
-        }
-    };
-}
-
 /// The methods of a [`Vector`](super::planar_vector::Vector), each compiled for processors that have these features.
 ///
 /// Each is written once and made twice: as a method of the type itself, which only runs where the features are, and as the
@@ -121,4 +102,4 @@ macro_rules! vector_methods {
     };
 }
 
-pub(super) use {instructions, memory, sixteen_halves, sums_below, vector_methods};
+pub(super) use {instructions, memory, sixteen_halves, vector_methods};

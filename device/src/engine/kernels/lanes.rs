@@ -3,7 +3,7 @@
 //! A value of such a type exists only where the processor has the unit, since the one way to a first value is
 //! an unsafe function like [`Lanes::splat`] or [`Lanes::load`]; everything that starts from a value is safe.
 
-use super::sparse::TOGETHER;
+use super::sparse::{Exponents, TOGETHER};
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
 
@@ -158,12 +158,12 @@ pub(super) trait Fused: Lanes {
     /// `a * b + self`, rounded once, where the magnitude of `a` is `most` or less, and `self` elsewhere.
     fn plus_upto(self, a: Self, b: Self, most: Self) -> Self;
 
-    /// The pairs of exponents whose sum is below `limit`, a bit for each.
+    /// The pairs of sets that have an exponent in common, a bit for each.
     ///
     /// # Safety
     ///
     /// The processor has the unit.
-    unsafe fn sums_below(a: &[i8; TOGETHER], b: &[i8; TOGETHER], limit: i8) -> u64;
+    unsafe fn common(a: &[Exponents; TOGETHER], b: &[Exponents; TOGETHER]) -> u64;
 
     /// Adds the units that the running sums are away from [`ANCHOR`] to numbers in a row.
     ///

@@ -51,7 +51,7 @@ pub(crate) use self::double::SCALE;
 pub(crate) use self::finish::{Finish, Pixels, Port};
 pub(crate) use self::measure::{Extent, GRANULE};
 pub(crate) use self::ordered::{LOWEST, half};
-pub(crate) use self::sparse::room;
+pub(crate) use self::sparse::{Exponents, room};
 pub(crate) use self::spread::Spread;
 pub(crate) use self::vector::{Stream, Tap};
 pub(crate) use self::window::Window;
@@ -154,8 +154,8 @@ impl Kernel {
     }
 }
 
-/// Finds the coefficients of which a product is dropped, from the exponents of coefficients and operands.
-type Find = unsafe fn((&[i8], usize), &[i8], &mut [u32]) -> Option<usize>;
+/// Finds the coefficients of which a product is dropped, from the exponents that they drop and those of the operands.
+type Find = unsafe fn((&[Exponents], usize), &[Exponents], &mut [u32]) -> Option<usize>;
 
 /// Looks for products that are dropped. The arguments are a panel, the places of its taps, its columns, its rows, and the
 /// limits from which products count.
@@ -187,8 +187,8 @@ pub(crate) struct Code {
     exact: unsafe fn(&[f32], f64, &mut [f64]),
     drops: Drops,
     peak: unsafe fn(&[i32], &[i32]) -> Option<u32>,
-    exponents: unsafe fn(&[f32], &mut [i8]),
-    smallest: unsafe fn(&[f32], &mut [i8]),
+    dropped: unsafe fn(&[f32], &mut [Exponents]),
+    exponents: unsafe fn(&[f32], &mut [Exponents]),
     find: Option<Find>,
     stream: Option<unsafe fn(&mut Stream<'_>) -> u16>,
 }
@@ -288,19 +288,19 @@ impl Code {
         unsafe { (self.peak)(units, fates) }
     }
 
-    /// The exponents of coefficients.
-    pub(crate) fn exponents(&self, coefficients: &[f32], to: &mut [i8]) {
+    /// The exponents of operands that each coefficient drops.
+    pub(crate) fn dropped(&self, coefficients: &[f32], to: &mut [Exponents]) {
         // SAFETY: a `Code` is handed out where the unit is there.
-        unsafe { (self.exponents)(coefficients, to) };
+        unsafe { (self.dropped)(coefficients, to) };
     }
 
-    /// The exponent of the smallest operand but zero of each tap of a panel, once for each row of a tile.
-    pub(crate) fn smallest(&self, panel: &[f32], to: &mut [i8]) {
+    /// The exponents of the operands of each tap of a panel, once for each row of a tile.
+    pub(crate) fn exponents(&self, panel: &[f32], to: &mut [Exponents]) {
         // SAFETY: a `Code` is handed out where the unit is there.
-        unsafe { (self.smallest)(panel, to) };
+        unsafe { (self.exponents)(panel, to) };
     }
 
-    /// Finds the coefficients of a tile that have a product to be dropped, from their exponents and those of the smallest operands.
+    /// Finds the coefficients of a tile that have a product to be dropped, from the exponents that they drop and those of the operands.
     /// Gives their number, or none where there are many, or kernels do not ask for them.
     ///
     /// # Panics
@@ -308,8 +308,8 @@ impl Code {
     /// Panics if places do not have [`room`], which is a mistake of this program and of no guest.
     pub(crate) fn find(
         &self,
-        coefficients: (&[i8], usize),
-        operands: &[i8],
+        coefficients: (&[Exponents], usize),
+        operands: &[Exponents],
         places: &mut [u32],
     ) -> Option<usize> {
         let run = self.find?;
@@ -355,7 +355,11 @@ macro_rules! kernel {
         }
 
         $(#[$feature])?
-        unsafe fn find(coefficients: (&[i8], usize), operands: &[i8], places: &mut [u32]) -> Option<usize> {
+        unsafe fn find(
+            coefficients: (&[super::Exponents], usize),
+            operands: &[super::Exponents],
+            places: &mut [u32],
+        ) -> Option<usize> {
             // SAFETY: as the caller says.
             unsafe { super::sparse::find::<$lanes>(coefficients, operands, places) }
         }
@@ -385,7 +389,7 @@ macro_rules! code {
         mod $module {
             use super::lanes::Lanes;
             use super::{
-                Block, Code, Deal, Extent, Finish, Gather, Kernel, Spread, convert, copy, deal, double, finish, measure,
+                Block, Code, Deal, Exponents, Extent, Finish, Gather, Kernel, Spread, convert, copy, deal, double, finish, measure,
                 ordered, sparse, spread as plane,
             };
 
@@ -421,8 +425,8 @@ macro_rules! code {
                 exact,
                 drops,
                 peak,
+                dropped,
                 exponents,
-                smallest,
                 find: kernel!($way has find),
                 stream: kernel!($way has stream),
             };
@@ -503,13 +507,13 @@ macro_rules! code {
             }
 
             $(#[$feature])?
-            unsafe fn exponents(coefficients: &[f32], to: &mut [i8]) {
-                sparse::exponents(coefficients, to);
+            unsafe fn dropped(coefficients: &[f32], to: &mut [Exponents]) {
+                sparse::dropped(coefficients, to);
             }
 
             $(#[$feature])?
-            unsafe fn smallest(panel: &[f32], to: &mut [i8]) {
-                sparse::smallest::<{ $vectors * <$lanes>::COUNT }, $rows>(panel, to);
+            unsafe fn exponents(panel: &[f32], to: &mut [Exponents]) {
+                sparse::exponents::<{ $vectors * <$lanes>::COUNT }, $rows>(panel, to);
             }
 
             kernel!($way streams $lanes $(, #[$feature])?);

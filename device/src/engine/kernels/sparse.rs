@@ -1,9 +1,11 @@
 //! Products that are dropped, apart from the rest.
 //!
 //! A product whose exponents are small enough is dropped, and to look at each product doubles the work. But few coefficients of a
-//! tile have such a product with any operand of a panel. Which do follows from two exponents: that of the coefficient, and that of
-//! the smallest operand of its tap. So every product is added, as if none was dropped, to sums that start with what these few
-//! coefficients add too much taken off.
+//! tile have such a product with any operand of a panel. The exponent of a coefficient says which exponents of operands it drops.
+//! So a coefficient is found by two sets of exponents: those that it drops, and those of the operands of its tap. Every product is
+//! added, as if none was dropped, to sums that start with what these few coefficients add too much taken off.
+//!
+//! Exponents that add up to less than -18 need no search: a product that small is rounded to zero anyway.
 #![expect(unsafe_code, reason = "vectors are read from slices")]
 
 use super::lanes::{ANCHOR, Fused};
@@ -11,13 +13,15 @@ use super::measure;
 use super::prefetch;
 use crate::engine::numerics::product::DROPPED;
 
-/// The exponent of zeros. With any other it is too much to be dropped, and twice it is still a byte.
-const ZEROS: i8 = 50;
+/// Exponents from -14, bit 0, to 1. Larger ones have no part in a product that is dropped.
+pub(crate) type Exponents = u16;
+
 /// Coefficients that are looked at together.
 pub(super) const TOGETHER: usize = 64;
-/// The sum of two exponents from which on a product counts: more than that of [`DROPPED`].
-const COUNTS: i8 = -16;
-const _: () = assert!(COUNTS as i32 == DROPPED + 1, "the rule of products");
+/// The exponents of operands that the smallest coefficients drop, whose products may still be half a unit: with -14 these are -3,
+/// where the sum is [`DROPPED`], and -4.
+const OF_SMALLEST: u32 = 0b11 << 10;
+const _: () = assert!(DROPPED == -17, "the rule of products");
 /// One of so many coefficients may have products to be dropped for it to be worth to take these off.
 const FEW: usize = 6;
 /// Places of coefficients that are written at once.
@@ -28,31 +32,45 @@ pub(crate) const fn room(coefficients: usize) -> usize {
     (coefficients + 2 * TOGETHER) / FEW + WRITTEN
 }
 
-/// The exponent of the smallest of some numbers but zero.
+/// How far the exponent of a number is above -14. Numbers below 2^-14 have that exponent.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "an exponent is a byte")]
-fn exponent(numbers: &[f32]) -> i8 {
-    let smallest = measure::smallest(numbers);
-    let exponent = (smallest.wrapping_add(1) >> 23) as i32 - 127;
-    // Below 2^-14 numbers have that exponent.
-    if smallest == u32::MAX { ZEROS } else { exponent.max(-14) as i8 }
+fn above(magnitude: u32) -> u32 {
+    const FIELD: u32 = 127 - 14;
+    (magnitude >> 23).max(FIELD) - FIELD
 }
 
-/// The exponents of coefficients.
+/// The bits of a number without its sign.
 #[inline(always)]
-pub(super) fn exponents(coefficients: &[f32], to: &mut [i8]) {
-    coefficients.iter().zip(to).for_each(|(&number, to)| *to = exponent(&[number]));
+fn magnitude(number: f32) -> u32 {
+    number.to_bits() & !(1 << 31)
 }
 
-/// The exponent of the smallest operand of each tap, `[tap][column]`, but zero: once for each row of a tile.
+/// For each coefficient the exponents of operands that it drops; none for zero.
 #[inline(always)]
-pub(super) fn smallest<const COLUMNS: usize, const ROWS: usize>(operands: &[f32], to: &mut [i8]) {
-    for (tap, to) in operands.as_chunks::<COLUMNS>().0.iter().zip(to.as_chunks_mut::<ROWS>().0) {
-        *to = [exponent(tap); ROWS];
+#[expect(clippy::cast_possible_truncation, reason = "the largest one is twelve bits long")]
+pub(super) fn dropped(coefficients: &[f32], to: &mut [Exponents]) {
+    for (&number, to) in coefficients.iter().zip(to) {
+        let magnitude = magnitude(number);
+        let all = OF_SMALLEST.wrapping_shr(above(magnitude));
+        *to = if magnitude == 0 { 0 } else { all as Exponents };
     }
 }
 
-/// Finds the coefficients that have a product to be dropped, from their exponents and those of the smallest operands. Gives their
+/// The exponents of the operands of each tap, `[tap][column]`, but zeros: once for each row of a tile.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "larger exponents do not count")]
+pub(super) fn exponents<const COLUMNS: usize, const ROWS: usize>(operands: &[f32], to: &mut [Exponents]) {
+    for (tap, to) in operands.as_chunks::<COLUMNS>().0.iter().zip(to.as_chunks_mut::<ROWS>().0) {
+        let bit = |&number: &f32| {
+            let magnitude = magnitude(number);
+            let bit = 1u32.wrapping_shl(above(magnitude));
+            if magnitude == 0 { 0 } else { bit }
+        };
+        *to = [tap.iter().map(bit).fold(0, |all, bit| all | bit) as Exponents; ROWS];
+    }
+}
+
+/// Finds the coefficients that have a product to be dropped, from the exponents that they drop and those of the operands. Gives their
 /// number, or none where there are many. Behind them [`room`] is written, too.
 ///
 /// # Safety
@@ -60,8 +78,8 @@ pub(super) fn smallest<const COLUMNS: usize, const ROWS: usize>(operands: &[f32]
 /// The processor has the unit, and places have [`room`] for as many coefficients.
 #[inline(always)]
 pub(super) unsafe fn find<V: Fused>(
-    (coefficients, ahead): (&[i8], usize),
-    operands: &[i8],
+    (coefficients, ahead): (&[Exponents], usize),
+    operands: &[Exponents],
     places: &mut [u32],
 ) -> Option<usize> {
     let (many, few) = coefficients.as_chunks();
@@ -77,7 +95,7 @@ pub(super) unsafe fn find<V: Fused>(
     if few.is_empty() {
         return Some(count);
     }
-    let [mut last, mut last_operands] = [[ZEROS; TOGETHER]; 2];
+    let [mut last, mut last_operands] = [[0; TOGETHER]; 2];
     last[..few.len()].copy_from_slice(few);
     last_operands[..few_operands.len()].copy_from_slice(few_operands);
     // SAFETY: as above.
@@ -91,12 +109,12 @@ pub(super) unsafe fn find<V: Fused>(
 /// The processor has the unit, and places have [`room`] for all coefficients up to the last of these.
 #[inline(always)]
 unsafe fn find_some<V: Fused>(
-    (coefficients, operands): (&[i8; TOGETHER], &[i8; TOGETHER]),
+    (coefficients, operands): (&[Exponents; TOGETHER], &[Exponents; TOGETHER]),
     first: u32,
     (places, count): (*mut u32, usize),
 ) -> Option<usize> {
     // SAFETY: as the caller says.
-    let mut which = unsafe { V::sums_below(coefficients, operands, COUNTS) };
+    let mut which = unsafe { V::common(coefficients, operands) };
     let end = count + which.count_ones() as usize;
     if end * FEW > first as usize + 2 * TOGETHER {
         return None;
@@ -153,55 +171,80 @@ pub(super) unsafe fn start<V: Fused, const ROWS: usize, const VECTORS: usize>(
 mod tests {
     use super::super::{Kernel, Tier};
     use super::*;
+    use crate::engine::numerics::halves::value;
 
     fn tiers() -> impl Iterator<Item = Tier> {
         [Tier::Avx512, Tier::Avx2].into_iter().filter(|tier| tier.is_available())
     }
 
+    /// A product of two numbers with these exponents, the largest there is.
+    fn product(a: i32, b: i32) -> i64 {
+        let half = |exponent: i32| ((exponent + 15) as u16) << 10 | 0x3ff;
+        let units = (value(half(a)) as f64 * value(half(b)) as f64 * 65536.0).round();
+        units as i64
+    }
+
     #[test]
-    fn exponents_are_those_of_the_array_and_zeros_have_a_large_one() {
+    fn coefficient_drops_the_exponents_of_products_that_are_dropped_and_not_rounded_to_zero() {
         for tier in tiers() {
-            let mut found = [0; 5];
-            let numbers = [-0.375, 0.0, 2f32.powi(-20), -0.0, 8.5];
-            tier.code().exponents(&numbers, &mut found);
-            assert_eq!(found, [-2, ZEROS, -14, ZEROS, 3], "{}", tier.name());
+            for own in -14..=15 {
+                let mut found = [0; 1];
+                tier.code().dropped(&[-1.5 * 2f32.powi(own)], &mut found);
+                for operand in -14..=15 {
+                    let is_dropped = own + operand <= DROPPED && product(own, operand) != 0;
+                    let bit = 1u32 << (operand + 14);
+                    assert_eq!(u32::from(found[0]) & bit != 0, is_dropped, "{own} {operand} {}", tier.name());
+                }
+            }
         }
     }
 
     #[test]
-    fn smallest_operand_of_a_tap_is_none_of_its_zeros() {
+    fn zeros_drop_nothing_and_small_numbers_have_the_lowest_exponent() {
+        for tier in tiers() {
+            let mut found = [0; 4];
+            tier.code().dropped(&[0.0, -0.0, 2f32.powi(-24), -2f32.powi(-14)], &mut found);
+            assert_eq!(found, [0, 0, 0xc00, 0xc00], "{}", tier.name());
+        }
+    }
+
+    #[test]
+    fn exponents_of_a_tap_are_none_of_its_zeros() {
         for tier in tiers() {
             let Kernel { rows, columns, .. } = tier.code().many;
             let mut panel = vec![8.0; 4 * columns];
             panel[0] = -0.375;
             panel[2] = 0.0;
             panel[columns + 1] = 2f32.powi(-20);
+            panel[columns + 2] = -1.0;
             panel[2 * columns..3 * columns].fill(-0.0);
             let mut found = vec![0; 4 * rows];
-            tier.code().smallest(&panel, &mut found);
-            let expected: Vec<_> = [-2, -14, ZEROS, 3].into_iter().flat_map(|e| vec![e; rows]).collect();
+            tier.code().exponents(&panel, &mut found);
+            let expected: Vec<_> =
+                [1 << 12, 1 | 1 << 14, 0, 0].into_iter().flat_map(|all: u16| vec![all; rows]).collect();
             assert_eq!(found, expected, "{}", tier.name());
         }
     }
 
     #[test]
-    fn coefficients_that_drop_are_those_whose_exponents_add_up_to_less_than_products_need() {
+    fn coefficients_are_found_that_drop_an_exponent_of_their_operands() {
         let length = 2 * TOGETHER + 7;
-        let (mut coefficients, mut operands) = (vec![-8; length], vec![-8; length]);
-        for place in [0, 31, 63, 64, 134] {
-            coefficients[place] = -9;
+        let (mut coefficients, mut operands) = (vec![0b0011; length], vec![0b1100; length]);
+        for place in [0, 15, 16, 31, 32, 63, 64, 134] {
+            coefficients[place] = 0b0110;
         }
-        operands[64] = ZEROS;
-        operands[65] = -9;
-        coefficients[66] = ZEROS;
-        coefficients[100..100 + WRITTEN + 1].fill(-14);
-        let expected: Vec<u32> = [0, 31, 63, 65].into_iter().chain(100..=104).chain([134]).collect();
+        operands[64] = 0;
+        operands[65] = 0b0001;
+        coefficients[66] = 0;
+        coefficients[100..100 + WRITTEN + 1].fill(0b1000);
+        let expected: Vec<u32> =
+            [0, 15, 16, 31, 32, 63, 65].into_iter().chain(100..=104).chain([134]).collect();
         for tier in tiers() {
             let mut found = vec![0; room(length)];
             let count = tier.code().find((&coefficients, 0), &operands, &mut found);
             assert_eq!(count, Some(expected.len()), "{}", tier.name());
             assert_eq!(found[..expected.len()], expected, "{}", tier.name());
-            let many = vec![-9; length];
+            let many = vec![0b1000; length];
             assert_eq!(tier.code().find((&many, 0), &operands, &mut found), None, "{}", tier.name());
         }
     }

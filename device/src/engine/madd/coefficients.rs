@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::make_room;
 use super::packing::{Packing, Tiles};
-use crate::engine::kernels::{Extent, GRANULE};
+use crate::engine::kernels::{Exponents, Extent, GRANULE};
 
 #[derive(Debug, Default)]
 pub(super) struct Packed {
@@ -12,8 +12,8 @@ pub(super) struct Packed {
     all: Vec<f32>,
     /// The measures of each granule of each tile.
     extents: Vec<Extent>,
-    /// The exponent of each, if that is of use.
-    exponents: Vec<i8>,
+    /// The exponents of operands that each drops, if that is of use.
+    exponents: Vec<Exponents>,
     /// Singles of a tile.
     size: usize,
     /// Granules of a tile.
@@ -52,8 +52,8 @@ impl Packed {
         })
     }
 
-    /// The exponents of the coefficients of some taps.
-    pub(super) fn exponents(&self, group: usize, tile: usize, taps: Range<usize>) -> &[i8] {
+    /// The exponents of operands that the coefficients of some taps drop.
+    pub(super) fn exponents(&self, group: usize, tile: usize, taps: Range<usize>) -> &[Exponents] {
         let at = self.index(group, tile) * self.size;
         &self.exponents[at + taps.start * self.rows..][..taps.len() * self.rows]
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::turn::{BLOCK, turned};
-use crate::engine::kernels::{Code, Deal, Extent, GRANULE, Strip};
+use crate::engine::kernels::{Code, Deal, Exponents, Extent, GRANULE, Strip};
 
 /// One, with its last digit set.
 const ONE: f32 = f32::from_bits(1.0f32.to_bits() | 1);
@@ -32,7 +32,7 @@ pub(super) struct Packing<'a> {
     pub(super) coefficients: Option<&'a [u16]>,
     /// Rows of a tile.
     pub(super) rows: usize,
-    /// Whether the exponents of coefficients are used.
+    /// Whether the exponents that coefficients drop are used.
     pub(super) has_exponents: bool,
 }
 
@@ -44,8 +44,8 @@ pub(super) struct Tiles<'a> {
     pub(super) all: &'a mut [f32],
     /// The measures of each tile, granule by granule.
     pub(super) extents: &'a mut [Extent],
-    /// The exponents of all, or nothing.
-    pub(super) exponents: &'a mut [i8],
+    /// The exponents of operands that each drops, or nothing.
+    pub(super) exponents: &'a mut [Exponents],
 }
 
 #[expect(
@@ -94,7 +94,7 @@ impl<'a> Packing<'a> {
             }
             code.measure_tile(tile, rows, extents);
             if let Some(exponents) = exponents.next() {
-                code.exponents(tile, exponents);
+                code.dropped(tile, exponents);
             }
         }
     }

@@ -17,8 +17,8 @@ use super::shape::Shape;
 use super::stages::{Measured, Stages};
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{
-    Adding, Block, Code, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port, SCALE, Source, Stretch,
-    Strip, Window, room,
+    Adding, Block, Code, Exponents, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port, SCALE, Source,
+    Stretch, Strip, Window, room,
 };
 use crate::engine::numerics::sum::{self, Tap, in_units};
 
@@ -53,8 +53,8 @@ pub(super) struct Operands<'a> {
     pub(super) panel: &'a [f32],
     pub(super) offsets: &'a Offsets,
     pub(super) coefficients: &'a [f32],
-    /// The exponents of coefficients and of the smallest operands, if they are known.
-    pub(super) exponents: Option<[&'a [i8]; 2]>,
+    /// The exponents that coefficients drop and those of the operands, if they are known.
+    pub(super) exponents: Option<[&'a [Exponents]; 2]>,
 }
 
 /// The sums of a tile among those of a worker.
@@ -76,8 +76,8 @@ pub(super) struct Worker {
     /// A row on its way into planes.
     pub(super) row: Vec<f32>,
     stretches: Vec<Stretch>,
-    /// The exponent of the smallest operand of each tap, once for each row of a tile, `[panel][tap][row]`.
-    exponents: Vec<i8>,
+    /// The exponents of the operands of each tap, once for each row of a tile, `[panel][tap][row]`.
+    exponents: Vec<Exponents>,
     /// Pixels of a panel whose cuts are not kept.
     pub(super) pixels: Vec<Pixels>,
     /// How the tiles of a piece are added.
@@ -411,14 +411,14 @@ impl PassContext<'_> {
         (taps + 1) * self.layout.kernel.columns
     }
 
-    /// Finds the exponents of the smallest operands of so many taps of a worker's panels.
+    /// Finds the exponents of the operands of so many taps of a worker's panels.
     fn look(&self, panels: usize, taps: usize, worker: &mut Worker) {
         let (room, columns) = (self.room(taps), self.layout.kernel.columns);
         let each = taps * self.layout.kernel.rows;
         worker.exponents.resize(panels * each, 0);
         let panels = worker.panels.singles().chunks_exact(room);
         for (panel, exponents) in panels.zip(worker.exponents.chunks_exact_mut(each)) {
-            self.code.smallest(&panel[..taps * columns], exponents);
+            self.code.exponents(&panel[..taps * columns], exponents);
         }
     }
 

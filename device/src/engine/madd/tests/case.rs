@@ -144,13 +144,15 @@ impl Case {
     /// The share of the coefficients that have a product that is dropped with one of so many neighbouring operands.
     pub(super) fn dropping(&self, columns: usize) -> f64 {
         let exponent = |half: &u16| (half & !halves::SIGN != 0).then(|| halves::Operand::new(*half).exponent);
-        let smallest: Vec<_> =
-            self.input.chunks(columns).map(|all| all.iter().filter_map(exponent).min()).collect();
+        let operands = |all: &[u16]| all.iter().filter_map(exponent).collect::<Vec<_>>();
+        let operands: Vec<_> = self.input.chunks(columns).map(operands).collect();
         let coefficients = self.coefficients.as_deref().unwrap_or_default();
-        let drops = |(half, smallest): &(&u16, &Option<i32>)| {
-            exponent(half).zip(**smallest).is_some_and(|(a, b)| a + b <= numerics::product::DROPPED)
+        // Smaller products are rounded to zero.
+        let sums = numerics::product::DROPPED - 1..=numerics::product::DROPPED;
+        let drops = |(half, operands): &(&u16, &Vec<i32>)| {
+            exponent(half).is_some_and(|own| operands.iter().any(|other| sums.contains(&(own + other))))
         };
-        let count = coefficients.iter().zip(smallest.iter().cycle()).filter(drops).count();
+        let count = coefficients.iter().zip(operands.iter().cycle()).filter(drops).count();
         count as f64 / coefficients.len() as f64
     }
 
