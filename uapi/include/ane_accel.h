@@ -1279,8 +1279,8 @@ struct drm_ane_mover {
  *
  * ENOTTY: the number, which includes the argument's size, is none of these.
  *
- * EINVAL: the number is one of 0x44 to 0x47 and none that this device ever had: calls of the
- * existing driver's second ABI.
+ * EINVAL: the number is one of 0x44 to 0x47: calls of the existing driver's second ABI, which this
+ * device does not have.
  *
  * EFAULT: a pointer leads nowhere.
  *
