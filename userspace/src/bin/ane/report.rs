@@ -23,7 +23,7 @@ use crate::files::Existing;
 Examples:
   ane report network.hwx -o network.html
   ane report before.anec after.anec -o both.html
-  ane report broken.anec -o broken.html --run")]
+  ane report network.anec -o run.html --run")]
 pub(crate) struct Report {
     /// The program: .hwx or .anec, told apart by content; - is standard input
     pub(crate) program: PathBuf,
