@@ -60,7 +60,7 @@ impl Root {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the folder.
+    /// [`enum@Error`] of the folder.
     pub fn make(folder: &Path) -> Result<Self, Error> {
         let is_new = !folder.exists();
         DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
