@@ -1,10 +1,9 @@
-//! The tables as they stand: every page that a stream's addresses lead to, for a person who wonders.
+//! The page tables as text: every page that the addresses of a stream lead to, for a person who looks for a mistake.
 //!
-//! Device and driver both show them to whoever looks after the machine: the device as its DART would walk them, the
-//! driver as it finds them in its memory. Tables may say anything. A [`scan`] reads at most as many entries as the
-//! aperture has pages, and their tables.
+//! Device and driver both show them: the device as its DART would walk them, the driver as it finds them in its memory.
+//! Tables may hold anything. A [`scan`] reads at most as many entries as the aperture has pages, and their tables.
 //!
-//! Both [`tell`] it in lines of text, a [`Heading`] and under it each [`Run`], which are read back the same way:
+//! Both [`report`] it in lines of text, a [`Heading`] and under it each [`Run`], which are read back the same way:
 //!
 //! ```text
 //! dart0 stream 1 base 0x80100000
@@ -13,7 +12,7 @@
 //!   malformed 1
 //! ```
 //!
-//! The last two stand there if there are more runs than anybody wants to read, and if entries make no sense.
+//! The last two lines are there if there are more runs than a person reads, and if entries make no sense.
 
 use core::fmt;
 use core::str::FromStr;
