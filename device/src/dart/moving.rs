@@ -15,6 +15,9 @@ const STRETCH: usize = 1 << 14;
 
 /// Threads that copy the bytes of a transfer together.
 pub trait Helpers {
+    /// Whether there is no other thread, so that a transfer is not cut.
+    const IS_ALONE: bool = false;
+
     /// Does all jobs of a large transfer of so many bytes, each once and in any order.
     fn together<J: Send>(
         &mut self,
@@ -29,6 +32,8 @@ pub trait Helpers {
 pub struct Alone;
 
 impl Helpers for Alone {
+    const IS_ALONE: bool = true;
+
     fn together<J: Send>(&mut self, _: usize, jobs: impl Iterator<Item = J> + Send, work: impl Fn(J) + Sync) {
         jobs.for_each(work);
     }
@@ -36,11 +41,11 @@ impl Helpers for Alone {
 
 /// Has each row of a read of so many bytes copied to where it belongs, as long as there is room. Parts follow each other
 /// as their pieces do.
-pub(super) fn read<'i>(
+pub(super) fn read<'i, H: Helpers>(
     pieces: &Pieces,
     bytes: usize,
     parts: impl IntoIterator<Item = &'i mut [u8], IntoIter: Send>,
-    helpers: &mut impl Helpers,
+    helpers: &mut H,
     copy: impl Fn(Place, &mut [u8]) + Sync,
 ) {
     let (mut parts, mut into) = (parts.into_iter(), <&mut [u8]>::default());
@@ -53,11 +58,14 @@ pub(super) fn read<'i>(
         into = rest;
         Some((piece, rows))
     };
-    let copy = |(piece, rows): (Piece, &mut [u8])| {
-        let rows = rows.chunks_mut(piece.len.max(1) as usize);
-        piece.places().zip(rows).for_each(|(place, row)| copy(place, row));
+    let copy = |(piece, rows): (Piece, &mut [u8])| match piece.count {
+        1 => copy(piece.place, rows),
+        _ => {
+            let rows = rows.chunks_mut(piece.len.max(1) as usize);
+            piece.places().zip(rows).for_each(|(place, row)| copy(place, row));
+        }
     };
-    if bytes < LARGE {
+    if H::IS_ALONE || bytes < LARGE {
         pieces.list().iter().copied().map_while(with_room).for_each(copy);
     } else {
         helpers.together(bytes, pieces.stretches(STRETCH).map_while(with_room), copy);
@@ -65,11 +73,11 @@ pub(super) fn read<'i>(
 }
 
 /// Has each row of a write of so many bytes copied from where it comes, as long as there are bytes; parts as for a read.
-pub(super) fn write<'i>(
+pub(super) fn write<'i, H: Helpers>(
     pieces: &Pieces,
     bytes: usize,
     parts: impl IntoIterator<Item = &'i [u8], IntoIter: Send>,
-    helpers: &mut impl Helpers,
+    helpers: &mut H,
     copy: impl Fn(Place, &[u8]) + Sync,
 ) {
     let (mut parts, mut from) = (parts.into_iter(), <&[u8]>::default());
@@ -81,11 +89,14 @@ pub(super) fn write<'i>(
         from = rest;
         Some((piece, rows))
     };
-    let copy = |(piece, rows): (Piece, &[u8])| {
-        let rows = rows.chunks(piece.len.max(1) as usize);
-        piece.places().zip(rows).for_each(|(place, row)| copy(place, row));
+    let copy = |(piece, rows): (Piece, &[u8])| match piece.count {
+        1 => copy(piece.place, rows),
+        _ => {
+            let rows = rows.chunks(piece.len.max(1) as usize);
+            piece.places().zip(rows).for_each(|(place, row)| copy(place, row));
+        }
     };
-    if bytes < LARGE || !pieces.are_apart() {
+    if H::IS_ALONE || bytes < LARGE || !pieces.are_apart() {
         pieces.list().iter().copied().map_while(with_bytes).for_each(copy);
     } else {
         helpers.together(bytes, pieces.stretches(STRETCH).map_while(with_bytes), copy);
