@@ -119,7 +119,7 @@ pub fn bert_tiny(tokens: i64, vocabulary: i64) -> Vec<u8> {
     let sum = net.node("Add", &[&words, &kinds], &[]);
     let sum = net.node("Add", &[&sum, &places], &[]);
     let x = norm(&mut net, &sum, width);
-    // What does not count is far below everything else.
+    // Positions that do not count are far below everything else.
     let axes = net.integers(&[1, 2]);
     let mask = net.node("Unsqueeze", &[&mask, &axes], &[]);
     let mask = net.node("Cast", &[&mask], &[("to", Integer(1))]);

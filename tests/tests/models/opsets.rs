@@ -16,7 +16,7 @@ fn model(opset: i64, dims: &[i64], nodes: impl FnOnce(&mut Onnx)) -> Vec<u8> {
     net.finish()
 }
 
-/// What the engine makes of a model, with the seed of its operand.
+/// The engine's results of a model, with the seed of its operand.
 fn run(model: &[u8]) -> Vec<Array> {
     let compiled = compiled(model);
     let inputs: Vec<Array> = compiled.inputs.iter().map(|port| random(&port.dims, 3)).collect();

@@ -1,4 +1,4 @@
-//! What follows a matrix product: one task for all of it, with numbers that are no further off than those of several.
+//! Layers behind a matrix product: one task for all of them, with numbers that are no further off than those of several.
 
 use std::slice::from_ref;
 

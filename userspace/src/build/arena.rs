@@ -6,7 +6,7 @@ use std::ops::Range;
 pub(super) struct Arena {
     pub(super) capacity: u64,
     align: u64,
-    /// What is given out, by rising start; none is empty.
+    /// The ranges in use, by rising start; none is empty.
     used: Vec<Range<u64>>,
     /// The end of the highest place that was ever given out.
     pub(super) peak: u64,

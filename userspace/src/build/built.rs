@@ -102,7 +102,7 @@ impl Built {
         }
     }
 
-    /// What the `.anec` writer takes.
+    /// The input of the `.anec` writer.
     pub fn image(&self) -> Image<'_> {
         Image::of_anec(&self.program())
     }

@@ -10,7 +10,7 @@ use super::graph::{Graph, Tensor};
 use super::pass::{Kernel, Neural, Pass, Tail, engines};
 use super::shape::Shape;
 
-/// What becomes of the channels that an output reads.
+/// How the channels that an output reads become one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
     Sum,

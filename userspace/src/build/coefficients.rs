@@ -12,7 +12,7 @@ use super::pass::{Chunk, ENGINES, engines};
 /// Most lanes of a plane in known programs.
 const LANES_MAX: u32 = 32;
 
-/// What slots of groups are padded to.
+/// Slots of groups are padded to this.
 const PADDED: u32 = 64;
 
 /// How output channels are divided over planes and engines.

@@ -24,7 +24,7 @@ pub struct Convolution<'a> {
     pub weights: Weights<'a>,
     /// A bias for each output channel. Deviation: inferred, its place in the pipeline is.
     pub bias: Option<&'a [f16]>,
-    /// What follows the accumulator; no table, because no source shows where that would lie.
+    /// The steps behind the accumulator; no table, because no source shows where that would lie.
     pub tail: Tail,
     pub input_relu: bool,
     /// Engines at work, a power of two to 16; chosen if not given.

@@ -12,7 +12,7 @@ use super::graph::{Graph, Tensor};
 use super::parts::{PLANAR_TILE, parts};
 use super::pass::Pass;
 
-/// What the planar engine does with each element.
+/// The planar engine's operation on each element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Element {
     /// How the operands are combined. With one: `Add` is the operand itself, `SumSquared` its square.

@@ -15,7 +15,7 @@ use super::shape::Shape;
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
     pub(super) operation: &'static str,
-    /// What goes in and what comes out, of one batch and before a transposition.
+    /// The extents of input and output, of one batch and before a transposition.
     pub(super) input: Shape,
     pub(super) output: Shape,
     /// Above 1, the task is repeated for each row of its operands.
@@ -137,7 +137,7 @@ impl Coefficients {
     }
 }
 
-/// What one channel of kernel DMA moves.
+/// The transfer of one channel of kernel DMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
     /// Offset from the coefficients' BAR.
@@ -145,7 +145,7 @@ pub(super) struct Chunk {
     pub(super) bytes: u64,
 }
 
-/// What the neural engine does behind the accumulator.
+/// The steps of the neural engine behind the accumulator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
     /// Multiplies the accumulator; one rounding to fp16 follows.

@@ -78,7 +78,7 @@ impl Graph {
         Ok(())
     }
 
-    /// What kernel DMA brings to a task without coefficients: nothing, or a table for each engine that has work.
+    /// The load of kernel DMA for a task without coefficients: nothing, or a table for each engine that has work.
     pub(super) fn table_of(&mut self, tail: Tail, engines: u32) -> Result<Coefficients> {
         match tail.nonlinearity {
             Nonlinearity::Table(table) => {

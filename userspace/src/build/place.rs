@@ -104,7 +104,7 @@ impl<'g> Lowering<'g> {
                     errors.push(error);
                     self.finish(index, pass);
                 }
-                // What a task before it left out is no fault of this one.
+                // An omission of a task before it is no fault of this one.
                 Err(_) => self.finish(index, pass),
             }
         }
@@ -258,7 +258,7 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    /// What a task with runtime coefficients has to know about them.
+    /// The facts about runtime coefficients that their task needs.
     fn runtime(&self, task: usize, pass: &Pass) -> Result<Option<Runtime>> {
         let Work::Neural(neural) = &pass.work else { return Ok(None) };
         let Coefficients::Runtime(view) = neural.coefficients else { return Ok(None) };

@@ -114,7 +114,7 @@ impl OnChip {
 
 /// The stride of rows that `dense` has side by side, so that those which are fetched together lie in different banks.
 ///
-/// What is beyond the bound of the search does not fit on chip either, and is found out there.
+/// Strides beyond the bound of the search do not fit on chip either; the caller finds that.
 pub(super) fn row_stride(hierarchy: &Hierarchy, shape: Shape, channel: u64, dense: u64) -> u64 {
     let costs = Costs::of_tensor(hierarchy, shape.c, shape.h, shape.w, channel);
     let chosen = u32::try_from(dense).ok().and_then(|least| hierarchy.choose_stride(least, &costs));

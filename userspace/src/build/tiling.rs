@@ -94,7 +94,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// What output channels `outputs` in rows `rows` need of `input`.
+    /// The part of `input` that output channels `outputs` need in rows `rows`.
     pub(super) fn of(
         convolution: &Convolution<'_>,
         input: Shape,

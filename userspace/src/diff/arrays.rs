@@ -53,7 +53,7 @@ pub fn compare_each(
         let apart = distance(a, b);
         let gap = (a.to_f64() - b.to_f64()).abs();
         furthest = furthest.max(apart);
-        // What is no number is no distance either.
+        // A NaN has no distance.
         widest = if gap.is_finite() { widest.max(gap) } else { widest };
         if apart > tolerance.ulps && (gap.is_nan() || gap > tolerance.absolute) {
             let place = format!("element {:?}", indices(a_shape, index as u64));

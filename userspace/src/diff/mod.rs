@@ -28,7 +28,7 @@ pub struct Comparison {
     pub count: u64,
     /// The first [`LISTED`] of them.
     pub differences: Vec<Difference>,
-    /// What is worth knowing about the whole.
+    /// The summary.
     pub notes: Vec<String>,
 }
 

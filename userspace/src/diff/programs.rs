@@ -7,7 +7,7 @@ use crate::container::Program;
 use crate::count::count;
 use crate::decode::{FieldReport, ProgramReport, RegisterReport, TaskReport, TaskReports, printable};
 
-/// What stands where the other has something and this one nothing.
+/// The text where the other program has something and this one nothing.
 const NOTHING: &str = "-";
 
 /// Compares two programs. The containers may be of different kinds: what only one kind can say is not compared.

@@ -131,7 +131,7 @@ pub fn contents(path: &Path) -> Result<(Vec<u8>, Beside), ModelError> {
 ///
 /// # Errors
 ///
-/// What is wrong with the folder.
+/// The fault of the folder.
 pub fn located(path: &Path) -> io::Result<PathBuf> {
     if path.is_dir() { mil::package::model_file(path) } else { Ok(path.to_owned()) }
 }

@@ -4,8 +4,8 @@ use super::network::{Kind, Network, ValueId};
 use super::options::Options;
 use super::problem::Why;
 
-/// What a layer made. Of a table with more rows than the engine can look up, the result is the client's if it is to be cut:
-/// its extents are known, although the layer is refused.
+/// The result of a layer. A lookup in a table with more rows than the engine can look up is refused, but the extents of its result are
+/// known, so the result may be cut, too.
 ///
 /// `output` is the model's name of the result.
 pub(super) fn rows(

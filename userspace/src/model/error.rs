@@ -45,7 +45,7 @@ pub enum ModelError {
         what: &'static str,
         version: i64,
         least: i64,
-        /// What to try, behind a semicolon.
+        /// Advice, behind a semicolon.
         advice: &'static str,
     },
     /// More layers than a program has tasks.
@@ -62,7 +62,7 @@ pub enum ModelError {
         /// Those that it has.
         known: Vec<String>,
     },
-    /// What cannot be mapped, all of it.
+    /// All layers that cannot be mapped.
     #[error("{}", problems(.0))]
     Problems(Vec<Problem>),
 }

@@ -64,7 +64,7 @@ pub enum Why {
     },
 }
 
-/// What the user of a model can decide so that a layer is mapped.
+/// The choices of a user that make a layer possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy<'a> {
     /// A value for this input, or tensor that an input decides.
@@ -105,7 +105,7 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// What stands behind the name: shapes, and why.
+    /// The text behind the name: shapes, and the reason.
     fn reason(&self) -> String {
         let shapes: Vec<String> = self.shapes.iter().map(|shape| format!("{shape:?}")).collect();
         let of = if shapes.is_empty() { "" } else { " of " };

@@ -18,7 +18,7 @@ pub enum Field<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What is wrong with a message.
+/// The fault of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{what} at byte {at} of {message}")]
 pub struct Damage {

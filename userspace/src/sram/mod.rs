@@ -46,7 +46,7 @@ pub struct Operand {
     /// Bytes of its elements.
     pub bytes: u64,
     pub place: &'static str,
-    /// What becomes of it, and why.
+    /// Where it goes, and why.
     pub why: String,
     /// Granules that each bank gives in one walk over it; `None` of what never is in the pool.
     #[serde(serialize_with = "heat")]
@@ -262,7 +262,7 @@ fn coefficients(hierarchy: &Hierarchy, bytes: u64) -> Operand {
     Operand { name: "coefficients", bytes, place: "DRAM, through the kernel store", why, heat: None }
 }
 
-/// What becomes of an operand in DRAM, by the size of the tensor that it is a part of.
+/// Where an operand in DRAM goes, by the size of the tensor that it is a part of.
 fn moved(machine: &Machine, place: &MemoryPlace, shape: Shape) -> String {
     let hierarchy = &machine.hierarchy;
     let rows = place.plane_stride.checked_div(place.row_stride).unwrap_or(0).max(shape.height);

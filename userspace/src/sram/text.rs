@@ -13,7 +13,7 @@ pub fn bar(heat: &Heat) -> String {
     let warmest = heat.iter().copied().max().unwrap_or(0).max(1);
     let block = |&granules: &u64| {
         let height = u128::from(granules) * 8 / u128::from(warmest);
-        // What is there at all shows.
+        // Anything that is there at all shows.
         BLOCKS[if granules > 0 { (height as usize).clamp(1, 8) } else { 0 }]
     };
     heat.iter().map(block).collect()
@@ -55,13 +55,13 @@ pub fn task(to: &mut impl Write, task: &TaskOccupancy) -> fmt::Result {
     )
 }
 
-/// What stands before the tasks.
+/// The lines before the tasks.
 pub fn head(to: &mut impl Write, report: &Occupancy) -> fmt::Result {
     writeln!(to, "{} ({}): DRAM, pool, 64 banks, array", report.chip.unwrap_or("target"), report.generation)?;
     levels(to, &report.levels)
 }
 
-/// What stands behind them.
+/// The lines behind them.
 pub fn foot(to: &mut impl Write, report: &Occupancy) -> fmt::Result {
     writeln!(to)?;
     writeln!(

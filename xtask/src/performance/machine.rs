@@ -18,7 +18,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// What it is, without the time.
+    /// The machine, without the time.
     pub(crate) fn told(&self) -> String {
         let Self { processor, processors, kernel, compiler, .. } = self;
         let count =

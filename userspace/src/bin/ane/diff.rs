@@ -88,7 +88,7 @@ pub(crate) fn page(found: &Comparison) -> Result<String, fmt::Error> {
     Ok(page)
 }
 
-/// What a file is, by its first bytes.
+/// The kind of a file, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileKind {
     Array,

@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
     std::fs::create_dir(&nodes).and_then(|()| File::create(nodes.join(NODE))).context("making the node")?;
     let root = args.root.as_deref().map(make_root).transpose()?;
     if let Some(root) = &root {
-        // What removes it otherwise is this process.
+        // Otherwise this process removes it.
         let _ = folder.include(root);
     }
     let before = private.is_none().then(|| last_failure(&client)).flatten();
@@ -195,7 +195,7 @@ fn make_root(folder: &Path) -> Result<Root> {
 /// The exit code where the command had its time, as `timeout` has it.
 const TIMED_OUT: u8 = 124;
 
-/// What a daemon says of the last request that failed.
+/// A daemon's line about the last request that failed.
 fn last_failure(client: &Client) -> Option<String> {
     let told = client.report("faults").ok()?;
     let mut lines = told.lines().skip_while(|line| *line != "failure").skip(1);
@@ -270,7 +270,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// system takes).
 const SHORTLY_MILLISECONDS: u8 = 100;
 
-/// What a command that had its time is told, one after the other.
+/// The signals for a command whose time is over, one after the other.
 const ENDINGS: [Signal; 2] = [Signal::SIGTERM, Signal::SIGKILL];
 
 /// Waits for the command's end, with signals passed on; tells it to end if that takes longer than `limit`. `None` as the

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Sram) -> Result<()> {
     } else {
         page(walk())?;
     }
-    // What was printed is not kept. To go along the tasks once more costs little beside printing them.
+    // The printed text is not kept. A second walk over the tasks costs little beside printing them.
     let mut last = walk();
     last.by_ref().for_each(drop);
     match last.end().damage {

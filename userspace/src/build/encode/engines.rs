@@ -40,7 +40,7 @@ pub(super) fn neural(neural: &Neural, descriptor: &mut Descriptor) {
     let (format, bias, runtime) = match neural.coefficients {
         Coefficients::Packed { format, bias, .. } => (format, bias, false),
         Coefficients::Runtime(_) => (KernelFormat::Fp16, false, true),
-        // What compilers leave there.
+        // Compilers leave this there.
         Coefficients::Unity | Coefficients::Table { .. } => (KernelFormat::Uint8, false, false),
     };
     let nonlinear = match neural.tail.nonlinearity {

@@ -11,7 +11,7 @@ use crate::model::network::operation::Cut;
 /// So many elements before and behind, along channels, rows and columns; below zero, so many are cut off.
 pub type Sides = [(i32, i32); 3];
 
-/// What lies beyond the edges of a padded tensor.
+/// The values beyond the edges of a padded tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Edge {
     Value(f64),

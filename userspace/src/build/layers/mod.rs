@@ -52,7 +52,7 @@ impl Layer<'_> {
         Ok(self.compose().add(operation, inputs)?)
     }
 
-    /// What an operator of ONNX makes.
+    /// The result of an operator of ONNX.
     fn operator(
         &mut self,
         operator: &str,

@@ -5,7 +5,7 @@ use super::super::error::Result;
 use super::super::graph::{Graph, Tensor};
 use super::{Setting, places};
 
-/// What the elements along axes become.
+/// How the elements along axes become one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Statistic {
     Sum,

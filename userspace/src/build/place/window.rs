@@ -69,7 +69,7 @@ impl Lowering<'_> {
             Work::Planar(planar) if planar.class == TaskClass::PlanarNormalise => 2,
             _ => 1,
         };
-        // What a stream leaves unknown is as high as the tile, however few rows the result has.
+        // The part that a stream leaves unknown is as high as the tile, however few rows the result has.
         let result_rows = if assembled(pass) { pass.result.shape.h } else { rows };
         let places = [
             (&mut given.first, rows, "window of source 1"),
@@ -81,7 +81,7 @@ impl Lowering<'_> {
             if spread && !assembled(pass) {
                 window.spread(&self.graph.hierarchy, rows);
             }
-            // What a stream leaves unknown is counted in whole rows, and the last group begins inside of one.
+            // The part that a stream leaves unknown is counted in whole rows, and the last group begins inside of one.
             let rows = u64::from(rows) + u64::from(pass.groups() > 1);
             match take(&mut self.chip, task, pass, what, window.row * rows) {
                 Ok(base) => {

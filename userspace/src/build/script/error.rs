@@ -1,4 +1,4 @@
-//! What can be wrong with a script.
+//! The faults of a script.
 
 use super::super::BuildError;
 use super::LINES_MAX;

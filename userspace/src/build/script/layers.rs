@@ -8,7 +8,7 @@ use crate::build::{Axis, Comparison, Cut, Edge, Map, Padding, Pool, Sides, Stati
 const SELU: Map = Map::Elu { alpha: 1.673_263_2, beta: 1.0, gamma: 1.050_701 };
 
 impl Script<'_> {
-    /// What a line of several tasks makes; `None` if it is another's.
+    /// The result of a line of several tasks; `None` if the line is another's.
     pub(super) fn layer(&mut self, operation: &str, words: &mut Words<'_>) -> Result<Option<Tensor>, Why> {
         if let Some(map) = map(operation, words)? {
             let [x] = self.operands(words)?;

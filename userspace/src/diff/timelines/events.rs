@@ -72,7 +72,7 @@ impl<'a> Events<'a> {
         Ok(event(&Self { at, ..self.clone() }.value()?).1)
     }
 
-    /// What follows the list has to be JSON, too.
+    /// The text behind the list has to be JSON, too.
     fn end(&mut self) -> Result<(), Error> {
         while self.skip(b',') {
             self.member()?;

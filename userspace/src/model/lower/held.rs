@@ -16,7 +16,7 @@ pub(super) const COLUMNS_ALIGN: usize = 32;
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) tensor: Tensor,
-    /// What the tensor of the builder is as a whole.
+    /// The tensor of the builder as a whole.
     pub(super) whole: Shape,
     pub(super) dims: Vec<usize>,
     /// Bytes from one element to the next along each axis but that of the columns.
@@ -26,7 +26,7 @@ pub(super) struct Held {
     pub(super) column: Option<usize>,
 }
 
-/// What tells a tensor from another one, or from one whose axes lie in another way.
+/// The key of a tensor: it differs for another tensor, and for one whose axes lie in another way.
 pub(super) type Place = (Tensor, Vec<usize>, Vec<u64>, u64, Option<usize>);
 
 impl Held {
@@ -186,7 +186,7 @@ pub(super) fn groups(dims: &[usize], skip: &[usize], operands: &[&Held]) -> Vec<
     groups
 }
 
-/// What one pass has of each operand.
+/// The part of each operand that one pass takes.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     /// Extents of channels and rows.

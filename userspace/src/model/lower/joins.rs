@@ -78,7 +78,7 @@ impl Lower<'_> {
                 let dims = self.network.dims(value);
                 Held::last_column(dims).map(|axis| (dims[axis], axis + rank - dims.len()))
             });
-            // What is computed has one element in each line: it may be long along an axis for all that.
+            // A computed value has one element in each line, and may still be long along an axis.
             let lines = values.iter().filter_map(|&value| {
                 let dims = self.network.dims(value);
                 Held::last_column(dims).map(|axis| (dims[axis], axis + rank - dims.len()))

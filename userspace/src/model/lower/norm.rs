@@ -14,7 +14,7 @@ impl Lower<'_> {
         };
         let (kept, taken): (Vec<usize>, Vec<usize>) = (0..x.dims.len()).partition(|axis| !is_taken(axis));
         let x = self.by_column(&x, column)?;
-        // What is taken together comes last, so that it is one plane.
+        // Axes that are taken together come last, so that they are one plane.
         let order = [kept.as_slice(), &taken].concat();
         let x = x.permuted(&order);
         let result = self.fresh(&x.dims, x.column)?;

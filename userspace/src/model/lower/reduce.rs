@@ -42,7 +42,7 @@ impl Lower<'_> {
         Ok(result)
     }
 
-    /// What the planar engine is told.
+    /// The settings of the planar engine.
     fn passes(&mut self, reduce: &Reduce) -> (Element, Pass) {
         let element = if reduce.square { Element::SQUARE } else { Element::COPY };
         let post = match reduce.post {

@@ -104,7 +104,7 @@ impl Along {
     }
 }
 
-/// What the ways of a convolution are weighed by.
+/// The cost of a way to compute a convolution.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     /// Output channels of a group, each of which has a product with every operand.
@@ -130,7 +130,7 @@ pub(super) fn choose(kernels: [Kernel; 2], work: Work) -> Option<[Along; 2]> {
     costs.min_by_key(|(cost, _)| *cost).map(|(_, way)| way)
 }
 
-/// What a way costs for each channel and each element of a result, in products.
+/// The cost of a way for each channel and each element of a result, in products.
 fn cost(kernels: [Kernel; 2], ways: [Along; 2], work: Work) -> Option<u64> {
     let both = |of: fn(&Along) -> usize| (of(&ways[0]) as u64).saturating_mul(of(&ways[1]) as u64);
     let times = both(|along| along.copies).saturating_mul(both(|along| along.kept));

@@ -46,7 +46,7 @@ struct Import<'a> {
     options: &'a Options,
     files: Files<'a>,
     network: Network,
-    /// What each name stands for: `None` for what an operation would have made that cannot be mapped.
+    /// The meaning of each name: `None` for the result of an operation that cannot be mapped.
     names: HashMap<String, Option<Operand>>,
     problems: Vec<Problem>,
     /// Inputs that can be bound, and extents that are open.
@@ -146,7 +146,7 @@ impl Import<'_> {
         }
     }
 
-    /// What an operation makes; `None` if it cannot be mapped, or what it reads could not.
+    /// The results of an operation; `None` if it or an operation that it reads from cannot be mapped.
     fn made(&mut self, operation: &mut Operation, name: &str) -> Option<Vec<Operand>> {
         let operator = std::mem::take(&mut operation.operator);
         if operator == "const" {

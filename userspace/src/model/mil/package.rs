@@ -27,7 +27,7 @@ struct Item {
 ///
 /// # Errors
 ///
-/// What is wrong with the folder.
+/// The fault of the folder.
 pub(crate) fn model_file(folder: &Path) -> io::Result<PathBuf> {
     let text = folder.join("model.mil");
     if text.is_file() {

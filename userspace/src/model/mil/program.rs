@@ -55,7 +55,7 @@ pub(super) enum Constant {
         file: String,
         offset: u64,
     },
-    /// What no operation that is mapped takes, such as a dictionary.
+    /// A value that no mapped operation takes, such as a dictionary.
     Other,
 }
 
@@ -102,7 +102,7 @@ impl ElementType {
         })
     }
 
-    /// What it is for a layer; `None` if nothing is computed with it.
+    /// Its kind for a layer; `None` if nothing is computed with it.
     pub(super) const fn kind(self) -> Option<Kind> {
         match self {
             Self::Bool => Some(Kind::Bool),

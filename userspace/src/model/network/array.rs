@@ -42,7 +42,7 @@ impl Array {
         Self { dims: vec![values.len()], values }
     }
 
-    /// What `value` says of each place in the dense order.
+    /// The result of `value` for each place in the dense order.
     ///
     /// # Errors
     ///

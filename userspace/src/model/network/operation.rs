@@ -17,7 +17,7 @@ pub enum Operation {
     Linear(Linear),
     /// Axes that become one value.
     Reduce(Reduce),
-    /// What is left of the mean, over the root of the mean of its squares.
+    /// The difference from the mean, over the root of the mean of its squares.
     Normalise(Normalise),
     /// The largest or the mean of a window that moves over the last axes.
     Window(Window),
@@ -143,7 +143,7 @@ pub enum JoinKind {
     Power,
 }
 
-/// What follows a matrix product: `activation(scale * product + bias)`.
+/// The end of a matrix product: `activation(scale * product + bias)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Linear {
     /// Multiplies each sum.

@@ -8,7 +8,7 @@ use crate::model::network::array::{Array, elements};
 use crate::model::network::{Fault, Kind};
 use crate::model::protobuf::{Damage, Field, Message};
 
-/// What is wrong with a tensor.
+/// The fault of a tensor.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TensorError {
     /// The message is damaged.
@@ -39,7 +39,7 @@ pub(super) const fn kind(element: u64) -> Option<Kind> {
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Its fault.
 pub fn read(bytes: &[u8]) -> Result<(String, Array, Kind), TensorError> {
     read_beside(bytes, &Files::new(&Beside::Nothing))
 }

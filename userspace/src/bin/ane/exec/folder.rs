@@ -53,12 +53,12 @@ impl Folder {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // What a terminal sends to the group of this process does not end it.
+            // A signal that a terminal sends to the group of this process does not end it.
             .process_group(0)
             .spawn()
             .ok();
         if let Err(why) = DirBuilder::new().mode(0o700).create(&path) {
-            // What lies there is not ours to remove.
+            // Something else lies there, which is not ours to remove.
             if let Some(watcher) = &mut watcher {
                 watcher.kill().and_then(|()| watcher.wait())?;
             }

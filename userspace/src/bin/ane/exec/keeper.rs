@@ -33,7 +33,7 @@ pub(super) enum Side {
     Keeper(Keeper),
 }
 
-/// What the keeper has of the first process.
+/// The keeper's knowledge of the first process.
 pub(super) struct Keeper {
     /// A pipe that ends with the first process.
     first: OwnedFd,
@@ -58,7 +58,7 @@ impl Keeper {
     }
 }
 
-/// What both processes pass on, and SIGCHLD.
+/// The signals that both processes pass on, and SIGCHLD.
 pub(super) fn passed_on() -> SigSet {
     SigSet::from_iter([
         Signal::SIGTERM,

@@ -1,7 +1,7 @@
 //! The driver's counters in a made-up root, kept up to date while the command runs.
 //!
-//! What sysfs shows of a driver is made when it is read. A file has no such moment, so a thread asks the daemon often and
-//! writes what it says. It writes over the same bytes, because monitors keep such a file open and read it again from its
+//! The system makes a file of sysfs when it is read. An ordinary file has no such moment, so a thread asks the daemon often and
+//! writes the answer. It writes over the same bytes, because monitors keep such a file open and read it again from its
 //! beginning. No number falls, so no text is shorter than the one before it.
 
 use std::fs::{File, OpenOptions, Permissions};

@@ -98,7 +98,7 @@ fn dense(mask: &Array, list: &Array) -> Result<Array, Why> {
     Ok(Array::new(mask.dims().to_vec(), mask.values().iter().map(value).collect())?)
 }
 
-/// What is left of each element behind the offset of its block, times the block's scale.
+/// Each element less the offset of its block, times the block's scale.
 fn scaled(call: &mut Call<'_>, data: &Array) -> Result<Array, Why> {
     let scale = known(call, "scale")?;
     let offset = call.array("offset")?;

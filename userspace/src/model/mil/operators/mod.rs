@@ -39,7 +39,7 @@ pub(super) struct Call<'a> {
 /// Operands that change no number: whether indices are checked when it runs.
 const IDLE: &[&str] = &["validate_indices"];
 
-/// What a family makes of an operation; `None` if it is another's.
+/// The result of a family for an operation; `None` if the operation is another's.
 type Made = Result<Option<Vec<ValueId>>, Why>;
 
 fn one(value: ValueId) -> Made {

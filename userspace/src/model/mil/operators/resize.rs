@@ -49,7 +49,7 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
     let [height, width] = factors.map(|name| call.number(name, 1.0));
     let factors = [height?, width?];
     if kind == "linear" {
-        // What lies between two elements follows from the extents, not from a factor of which a fraction was cut off.
+        // The distance between two elements follows from the extents, not from a factor of which a fraction was cut off.
         let x = call.x()?;
         let dims = call.network.dims(x).to_vec();
         let extents = dims.iter().skip(dims.len().saturating_sub(2));

@@ -126,7 +126,7 @@ pub fn counted(window: &Window, extents: &[usize], out: &[usize]) -> usize {
     (0..extents.len()).map(along).product::<usize>().max(1)
 }
 
-/// What a mean has to be multiplied with after all elements of the window were divided by: for each position.
+/// The factor of a mean after its sum was divided by all elements of the window: for each position.
 pub fn count_factors(window: &Window, extents: &[usize]) -> Result<Array, Fault> {
     let taps: usize = window.kernel.iter().product();
     Array::from_fn(window.positions.clone(), |at| {

@@ -20,7 +20,7 @@ impl Network {
         }
     }
 
-    /// What is normalised, if `factor` is the deviation of `centred`, and that is something less its mean.
+    /// The operand of a norm, if `factor` is the deviation of `centred`, and `centred` is the operand less its mean.
     fn norm(&self, centred: ValueId, factor: ValueId, uses: &Uses) -> Option<(ValueId, Normalise)> {
         let of_factor = &self.nodes[uses.alone(factor)?];
         let Operation::Reduce(Reduce {

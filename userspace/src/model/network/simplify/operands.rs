@@ -15,7 +15,7 @@ struct Applied {
     constant: Array,
 }
 
-/// What becomes of a product that takes in what its operand was multiplied with, or had added.
+/// The constants of a product that takes in a factor or an addend of its operand.
 struct Taken {
     matrix: Array,
     bias: Option<Array>,

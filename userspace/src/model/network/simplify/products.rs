@@ -1,4 +1,4 @@
-//! What follows a matrix product becomes part of it.
+//! A factor, an addend and a function behind a matrix product become part of it.
 //!
 //! The engine does a product with a known matrix as a convolution of one tap. So a factor for each output becomes part of the
 //! matrix, an addend the bias, and a function behind it the function of the convolution. A product of two computed matrices

@@ -1,4 +1,4 @@
-//! What stands around a reduction becomes part of it: a square before it, an addend, a root and a reciprocal behind it.
+//! A square before a reduction, and an addend, a root and a reciprocal behind it, become part of it.
 //!
 //! The planar engine does all of that before it rounds to a half. As layers of their own, the squares of a norm overflow for
 //! numbers above 256, and a sum of squares overflows for far smaller ones.

@@ -149,7 +149,7 @@ fn range(call: &mut Call<'_, '_>) -> Made {
     one(call.constant(array, kind))
 }
 
-/// What is above or below a diagonal, by a product with ones and zeros.
+/// The part above or below a diagonal, by a product with ones and zeros.
 fn triangle(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
@@ -313,7 +313,7 @@ fn pad(call: &mut Call<'_, '_>) -> Made {
     if given.len() != 2 * axes.len() {
         return Err(Call::mode(format!("{} pads are given for {} axes", given.len(), axes.len())));
     }
-    // What is below zero is cut off first.
+    // Elements below zero are cut off first.
     let mut cuts: Vec<Cut> = dims.iter().map(|&extent| Cut::all(extent)).collect();
     let mut sides = vec![(0, 0); dims.len()];
     for (at, &axis) in axes.iter().enumerate() {

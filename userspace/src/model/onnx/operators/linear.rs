@@ -140,7 +140,7 @@ fn transposed(call: &mut Call<'_, '_>) -> Made {
             }
             _ => (pads.get(axis).copied().unwrap_or(0), pads.get(axis + moving).copied().unwrap_or(0)),
         };
-        // What the convolution pads; below zero, it is cut off its result.
+        // The padding of the convolution; a number below zero is cut off its result.
         let (before, behind) = (reach as i64 - before, reach as i64 + more[axis] as i64 - behind);
         padding.push((before.max(0) as usize, behind.max(0) as usize));
         cuts.push((before.min(0).unsigned_abs() as usize, behind.min(0).unsigned_abs() as usize));

@@ -133,7 +133,7 @@ struct Layer<'a> {
     inputs: ValueId,
     /// From a state to the gates.
     weights: ValueId,
-    /// What is added to the last gate's part of the state before it is reset; only a gated layer that resets it there has that.
+    /// The bias of the last gate's part of the state before the reset; only a gated layer that resets it there has one.
     late_bias: Option<ValueId>,
     resets_late: bool,
     /// Of input, output and forget gate.
