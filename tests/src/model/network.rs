@@ -169,8 +169,19 @@ fn attention(net: &mut Onnx, x: &str, (tokens, width): (i64, i64), heads: i64, m
     };
     let (queries, keys) = (split(net, [0, 2, 1, 3]), split(net, [0, 2, 3, 1]));
     let values = split(net, [0, 2, 1, 3]);
+    attend(net, [queries, keys, values], (tokens, width), heads, mask)
+}
+
+/// Attention of heads that are split already, up to the product behind it.
+pub(super) fn attend(
+    net: &mut Onnx,
+    [queries, keys, values]: [String; 3],
+    (tokens, width): (i64, i64),
+    heads: i64,
+    mask: Option<&str>,
+) -> String {
     let scores = net.node("MatMul", &[&queries, &keys], &[]);
-    let root = net.singles(&[], &[(each as f32).sqrt()]);
+    let root = net.singles(&[], &[((width / heads) as f32).sqrt()]);
     let scores = net.node("Div", &[&scores, &root], &[]);
     let scores = mask.map_or(scores.clone(), |mask| net.node("Add", &[&scores, mask], &[]));
     let weights = net.node("Softmax", &[&scores], &[("axis", Integer(-1))]);

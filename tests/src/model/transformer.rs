@@ -1,8 +1,8 @@
 //! Blocks of transformers as exporters write them, of any size.
 
-use super::Attribute::{Integer, Integers, Text};
+use super::Attribute::{Integers, Text};
 use super::Onnx;
-use super::network::{linear, norm};
+use super::network::{attend, linear, norm};
 
 /// A block of GPT-2: a norm before each half, one product for queries, keys and values, and a mask of what comes later.
 pub fn gpt2_block(tokens: i64, width: i64, heads: i64) -> Vec<u8> {
@@ -33,17 +33,8 @@ fn masked_attention(net: &mut Onnx, x: &str, tokens: i64, width: i64, heads: i64
     };
     let (queries, keys) = (part(net, 0, [0, 2, 1, 3]), part(net, 1, [0, 2, 3, 1]));
     let values = part(net, 2, [0, 2, 1, 3]);
-    let scores = net.node("MatMul", &[&queries, &keys], &[]);
-    let root = net.singles(&[], &[(each as f32).sqrt()]);
-    let scores = net.node("Div", &[&scores, &root], &[]);
     let later = |at: i64| if at % tokens > at / tokens { -1e4 } else { 0.0 };
     let mask: Vec<f32> = (0..tokens * tokens).map(later).collect();
     let mask = net.singles(&[1, 1, tokens, tokens], &mask);
-    let scores = net.node("Add", &[&scores, &mask], &[]);
-    let weights = net.node("Softmax", &[&scores], &[("axis", Integer(-1))]);
-    let mixed = net.node("MatMul", &[&weights, &values], &[]);
-    let mixed = net.node("Transpose", &[&mixed], &[("perm", Integers(vec![0, 2, 1, 3]))]);
-    let shape = net.integers(&[1, tokens, width]);
-    let joined = net.node("Reshape", &[&mixed, &shape], &[]);
-    linear(net, &joined, width, width)
+    attend(net, [queries, keys, values], (tokens, width), heads, Some(&mask))
 }

@@ -22,6 +22,11 @@ use super::rig::{MEMORY, result};
 /// How long a request may take here.
 const LONGEST: Duration = Duration::from_millis(500);
 
+fn probe(daemon: &Daemon) -> Driver<VhostUser> {
+    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
+    Driver::probe(VhostUser::connect(&daemon.socket(), settings).unwrap()).unwrap()
+}
+
 fn open(rig: &mut Clients<Driver<VhostUser>>, user: u32) -> FileId {
     let user = User { id: user, is_privileged: false };
     rig.driver.open(Credentials { process: user.id, user }).unwrap()
@@ -31,8 +36,7 @@ fn open(rig: &mut Clients<Driver<VhostUser>>, user: u32) -> FileId {
 fn user_whose_requests_hang_leaves_others_their_share() {
     // Products are computed one by one there, so the long program takes far longer than a request may.
     let daemon = Daemon::start(&["--numerics", "exact"]);
-    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
-    let mut driver = Driver::probe(VhostUser::connect(&daemon.socket(), settings).unwrap()).unwrap();
+    let mut driver = probe(&daemon);
     driver.limit(Limits { request_time: Some(LONGEST), ..Limits::default() });
     let mut rig = Clients::new(driver);
     let (null, endless) = (null_task::program(1), endless());
@@ -64,8 +68,7 @@ fn user_whose_requests_hang_leaves_others_their_share() {
 #[test]
 fn users_whose_requests_hang_are_parked_and_told_so() {
     let daemon = Daemon::start(&["--numerics", "exact"]);
-    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
-    let mut driver = Driver::probe(VhostUser::connect(&daemon.socket(), settings).unwrap()).unwrap();
+    let mut driver = probe(&daemon);
     driver.limit(Limits { request_time: Some(LONGEST / 2), ..Limits::default() });
     let mut rig = Clients::new(driver);
     let (null, endless) = (null_task::program(1), endless());
@@ -95,9 +98,7 @@ fn users_whose_requests_hang_are_parked_and_told_so() {
 #[test]
 fn users_whose_requests_hang_to_a_deadline_of_their_own_are_parked_too() {
     let daemon = Daemon::start(&["--numerics", "exact"]);
-    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
-    let mut rig =
-        Clients::new(Driver::probe(VhostUser::connect(&daemon.socket(), settings).unwrap()).unwrap());
+    let mut rig = Clients::new(probe(&daemon));
     let (null, endless) = (null_task::program(1), endless());
     let (null, endless) = (null.program(), endless.program());
     let victim = open(&mut rig, 1000);
@@ -130,9 +131,7 @@ fn users_whose_requests_hang_to_a_deadline_of_their_own_are_parked_too() {
 #[test]
 fn user_who_takes_back_a_request_that_hung_is_parked() {
     let daemon = Daemon::start(&["--numerics", "exact"]);
-    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
-    let mut rig =
-        Clients::new(Driver::probe(VhostUser::connect(&daemon.socket(), settings).unwrap()).unwrap());
+    let mut rig = Clients::new(probe(&daemon));
     let (null, endless) = (null_task::program(1), endless());
     let (null, endless) = (null.program(), endless.program());
     let [victim, cancels, closes] = [1000, 1001, 1002].map(|user| open(&mut rig, user));
@@ -170,8 +169,7 @@ fn after(span: Duration) -> i64 {
 #[test]
 fn request_or_user_beyond_the_limits_is_refused_by_number() {
     let daemon = Daemon::start(&[]);
-    let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
-    let mut driver = Driver::probe(VhostUser::connect(&daemon.socket(), settings).unwrap()).unwrap();
+    let mut driver = probe(&daemon);
     driver.limit(Limits { request_tasks: Some(4), user_tasks: Some(6), ..Limits::default() });
     let mut rig = Clients::new(driver);
     let (four, five) = (null_task::program(4), null_task::program(5));
