@@ -273,11 +273,11 @@ const SHORTLY_MILLISECONDS: u8 = 100;
 /// The signals for a command whose time is over, one after the other.
 const ENDINGS: [Signal; 2] = [Signal::SIGTERM, Signal::SIGKILL];
 
-/// Waits for the command's end, with signals passed on; tells it to end if that takes longer than `limit`. `None` as the
-/// code says that it was told.
+/// Waits for the command's end, and passes signals on to it. A command that takes longer than `limit` is ended, and has no exit code
+/// then.
 ///
-/// The processes that a command leaves behind are its own affair, and stay. They are ended if the command had its time, or if the
-/// first process is gone: then nobody knows of them.
+/// Processes that a command leaves behind stay. They are ended if the command took too long, or if the first process is
+/// gone: then nobody knows of them.
 fn wait(command: Pid, keeper: &Keeper, limit: Option<Duration>) -> Result<Option<ExitCode>> {
     let watched = keeper::watch()?;
     let mut end = limit.and_then(|limit| Instant::now().checked_add(limit));
