@@ -11,8 +11,11 @@
 
 use super::lanes::{LONGEST, Outputs};
 use super::measure::least;
+use super::prefetch;
 
 const CHAINS: usize = 4;
+/// Taps between one that is added and one whose coefficients are asked for: without that, large matrices take twice as long.
+const AHEAD: usize = 128;
 
 /// Some taps of neighbouring outputs.
 #[derive(Debug)]
@@ -69,6 +72,9 @@ pub(super) unsafe fn run<S: Outputs>(stream: &mut Stream<'_>) -> u16 {
     let mut largest = S::magnitudes(unsafe { S::load(from) });
     let (many, few) = taps.as_chunks::<CHAINS>();
     for taps in many {
+        for tap in 0..CHAINS {
+            prefetch::read(from.wrapping_add((AHEAD + tap) * lanes));
+        }
         for (chain, &tap) in chains.iter_mut().zip(taps) {
             // SAFETY: there are coefficients of all taps.
             unsafe { add(chain, &mut largest, from, tap) };
