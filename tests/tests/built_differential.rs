@@ -1,17 +1,22 @@
 //! Random programs of the builder on the device and on the interpreter: what can be built runs, the same on both.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use ane::build::{
     BuildError, Channels, Convolution, Element, Graph, Over, Padding, Placement, Reduce, Shape, Tail, Tensor,
     Weights,
 };
 use ane_device::options::Numerics;
 use ane_tests::differential::built::surface::of_graph;
-use ane_tests::differential::built::{operations, program};
+use ane_tests::differential::built::{crowded_program, operations, program};
 use ane_tests::differential::{ProgramEnd, compare_all, programs};
 use half::f16;
 
 /// Programs that every run compares.
 const PROGRAMS: u64 = 6_000;
+
+/// The same of programs whose tensors do not all fit on chip.
+const CROWDED_PROGRAMS: u64 = 40;
 
 /// Requirement: ENG-02
 #[test]
@@ -19,6 +24,20 @@ fn built_program_leaves_the_same_bytes_on_both() {
     let seeds: Vec<u64> = programs(PROGRAMS).collect();
     let ends = compare_all(&seeds, |seed| program(seed).compare());
     assert_eq!(ends[ProgramEnd::Done as usize], seeds.len() as u64, "what can be built runs");
+}
+
+/// Requirement: ENG-02
+#[test]
+fn program_whose_tensors_lie_on_chip_and_in_scratch_memory_leaves_the_same_bytes_on_both() {
+    let seeds: Vec<u64> = programs(CROWDED_PROGRAMS).collect();
+    let with_scratch = AtomicU64::new(0);
+    let ends = compare_all(&seeds, |seed| {
+        let program = crowded_program(seed);
+        with_scratch.fetch_add(u64::from(program.built.scratch_bytes() > 0), Ordering::Relaxed);
+        program.compare()
+    });
+    assert_eq!(ends[ProgramEnd::Done as usize], seeds.len() as u64, "what can be built runs");
+    assert!(with_scratch.into_inner() > CROWDED_PROGRAMS / 4, "not all fit beside the crowd");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use ane::build::{
 use ane::container::{self, Direction, Program, Role};
 use ane::task::Task;
 use ane_uapi::hw::td::common::TaskClass;
+use ane_uapi::hw::td::l2::SourceType;
 use ane_uapi::hw::td::planar::PostFunction;
 use ane_uapi::hw::td::{self, common, kernel_dma, l2, neural, planar, tile_destination, tile_source};
 use ane_uapi::register::{Reg, Word};
@@ -345,6 +346,26 @@ fn tensors_that_do_not_fit_on_chip_go_to_scratch_memory() {
     assert_eq!(small.scratch_bytes(), 0);
     let large = built(&of(Shape::new(64, 128, 256), twice));
     assert_eq!(large.scratch_bytes(), 64 * 128 * 512);
+}
+
+#[test]
+fn tensor_that_waits_goes_to_scratch_memory_and_those_at_work_stay_on_chip() {
+    // Three tensors of 0.75 MB, of which the first is read again by the last task.
+    let shape = Shape::new(64, 48, 128);
+    let built = built(&of(shape, |graph, x| {
+        let first = graph.relu(x)?;
+        let second = graph.relu(first)?;
+        let third = graph.relu(second)?;
+        graph.binary(third, first, Element::ADD)
+    }));
+    assert_eq!(built.scratch_bytes(), 64 * 48 * 256);
+    let program = built.program();
+    let tasks = tasks(&program);
+    let sources: Vec<_> = tasks.iter().map(|task| read(task, &l2::SOURCE_CFG)).collect();
+    let (stream, on_chip) = (SourceType::Stream as u8, SourceType::OnChip as u8);
+    let types: Vec<_> = sources.iter().map(|source| source.source_type()).collect();
+    assert_eq!(types, [stream, stream, on_chip, on_chip]);
+    assert!(sources[3].src2_in_memory(), "the first, which waited");
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Places: where each tensor of a graph lies, and through which windows operands stream.
 //!
 //! Passes are taken in order. A tensor gets its place with the first pass that writes it and loses it behind the last
-//! that touches it. An intermediate tensor lies on chip; if the program does not fit that way, all those whose place
-//! is nobody's wish go to scratch memory. An operand in memory passes through a window on chip that lasts as long as
+//! that touches it. An intermediate tensor lies on chip; where the chip is full, one whose place is nobody's wish goes
+//! to scratch memory (`room.rs`). An operand in memory passes through a window on chip that lasts as long as
 //! its task: some rows of one tile column of all channels (td 4.2).
 
+mod room;
 mod window;
 
 use ane_uapi::hw::mmio_map::Region;
@@ -38,15 +39,33 @@ impl Graph {
         }
         Limit::Surfaces.check("program", (self.inputs.len() + self.outputs.len()) as u64).map_err(one)?;
         Limit::Tasks.check("program", self.passes.len() as u64).map_err(one)?;
-        match Lowering::new(self, Placement::Chip).run() {
-            Err(BuildError::WorkingSet { .. }) => {}
-            done => return done.map_err(one),
+        let mut in_scratch = vec![false; self.values.len()];
+        for _ in 0..ROUNDS {
+            match Lowering::new(self, in_scratch).run() {
+                Ok(Placed::All(built)) => return Ok(built),
+                Ok(Placed::Moved(moved)) => in_scratch = moved,
+                Err(BuildError::WorkingSet { .. }) => break,
+                Err(error) => return Err(one(error)),
+            }
         }
-        Lowering::new(self, Placement::Scratch).run().map_err(|error| match error {
-            BuildError::WorkingSet { .. } => Lowering::new(self, Placement::Scratch).too_large(),
-            error => one(error),
-        })
+        let all = || Lowering::new(self, vec![true; self.values.len()]);
+        match all().run() {
+            Ok(Placed::All(built)) => Ok(built),
+            Ok(Placed::Moved(_)) | Err(BuildError::WorkingSet { .. }) => Err(all().too_large()),
+            Err(error) => Err(one(error)),
+        }
     }
+}
+
+/// Times that a program is placed before all tensors go to scratch memory that may. (Chosen)
+const ROUNDS: usize = 8;
+
+/// What became of a program.
+enum Placed {
+    /// Each tensor has its place.
+    All(Built),
+    /// The chip was full, and tensors were moved: those that lie in scratch memory when the program is placed again.
+    Moved(Vec<bool>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +76,15 @@ enum Place {
 
 struct Lowering<'g> {
     graph: &'g Graph,
-    /// Where intermediate tensors lie whose place is nobody's wish.
-    default: Placement,
+    /// The tensors, of those whose place is nobody's wish, that lie in scratch memory.
+    in_scratch: Vec<bool>,
+    /// True if some were moved there since the first task.
+    moved: bool,
+    /// The tensors on chip whose place is nobody's wish.
+    movable: Vec<ValueId>,
     places: Vec<Option<Place>>,
-    last: Vec<usize>,
+    /// The passes that touch each tensor, in order.
+    uses: Vec<Vec<usize>>,
     /// The last pass so far that wrote each tensor.
     writer: Vec<Option<usize>>,
     chip: Arena,
@@ -68,29 +92,40 @@ struct Lowering<'g> {
 }
 
 impl<'g> Lowering<'g> {
-    fn new(graph: &'g Graph, default: Placement) -> Self {
-        let mut last = vec![0; graph.values.len()];
+    fn new(graph: &'g Graph, in_scratch: Vec<bool>) -> Self {
+        let mut uses = vec![Vec::new(); graph.values.len()];
         for (index, pass) in graph.passes.iter().enumerate() {
-            touched(pass).for_each(|value| last[value] = index);
+            touched(pass).for_each(|value| uses[value].push(index));
         }
         Self {
             graph,
-            default,
+            in_scratch,
+            moved: false,
+            movable: Vec::new(),
             places: vec![None; graph.values.len()],
-            last,
+            uses,
             writer: vec![None; graph.values.len()],
             chip: Arena::new(TILE_L2_BYTES, CHIP_ALIGN),
             scratch: Arena::new(Limit::MemoryBytes.max(), MEMORY_ALIGN),
         }
     }
 
-    fn run(mut self) -> Result<Built> {
+    fn run(mut self) -> Result<Placed> {
         self.place_fixed();
         let mut tasks = Vec::new();
         for (index, pass) in self.graph.passes.iter().enumerate() {
-            tasks.push(self.task(index, pass)?);
+            let descriptor = loop {
+                match self.task(index, pass) {
+                    Err(BuildError::WorkingSet { .. }) if self.make_room(index, pass) => {}
+                    done => break done?,
+                }
+            };
+            tasks.push(descriptor);
         }
-        Ok(built::link(self.graph, tasks, self.scratch.peak))
+        Ok(match self.moved {
+            true => Placed::Moved(self.in_scratch),
+            false => Placed::All(built::link(self.graph, tasks, self.scratch.peak)),
+        })
     }
 
     /// Each task that does not fit, as if those before it did.
@@ -172,32 +207,47 @@ impl<'g> Lowering<'g> {
             return Ok(());
         }
         let value = self.graph.values[id];
-        let wish = if value.placement == Placement::Auto { self.default } else { value.placement };
-        self.places[id] = Some(if wish == Placement::Chip {
+        let on_chip = match value.placement {
+            Placement::Auto => !self.in_scratch[id],
+            wish => wish == Placement::Chip,
+        };
+        self.places[id] = Some(if on_chip {
             let spread = OnChip::spread(value.shape, &self.graph.hierarchy);
-            match self.chip.take(spread.bytes) {
+            let place = match self.chip.take(spread.bytes) {
                 Some(base) => Place::Chip { base, layout: spread },
                 None => {
                     let layout = OnChip::dense(value.shape);
                     let base = take(&mut self.chip, task, pass, "result", layout.bytes)?;
                     Place::Chip { base, layout }
                 }
+            };
+            if value.placement == Placement::Auto {
+                self.movable.push(id);
             }
+            place
         } else {
-            let layout = InMemory::of(value.shape, value.interleave);
-            let base = take(&mut self.scratch, task, pass, "result in scratch memory", layout.bytes)?;
-            Place::Memory { bar: SCRATCH_BARS[0], base, layout }
+            self.take_scratch(task, pass, id)?
         });
         Ok(())
     }
 
+    fn take_scratch(&mut self, task: usize, pass: &Pass, id: ValueId) -> Result<Place> {
+        let value = self.graph.values[id];
+        let layout = InMemory::of(value.shape, value.interleave);
+        let base = take(&mut self.scratch, task, pass, "result in scratch memory", layout.bytes)?;
+        Ok(Place::Memory { bar: SCRATCH_BARS[0], base, layout })
+    }
+
     /// Takes the space back of a tensor that no later pass touches.
     fn end_life(&mut self, task: usize, id: ValueId) {
-        if self.last[id] != task || self.graph.values[id].home != Home::Intermediate {
+        if self.uses[id].last() != Some(&task) || self.graph.values[id].home != Home::Intermediate {
             return;
         }
         match self.places[id].take() {
-            Some(Place::Chip { base, .. }) => self.chip.give_back(base),
+            Some(Place::Chip { base, .. }) => {
+                self.chip.give_back(base);
+                self.movable.retain(|&other| other != id);
+            }
             Some(Place::Memory { base, .. }) => self.scratch.give_back(base),
             None => {}
         }

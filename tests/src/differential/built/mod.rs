@@ -10,7 +10,7 @@ mod neural;
 pub mod surface;
 mod values;
 
-use ane::build::{BuildError, Built, Element, Placement, Tensor};
+use ane::build::{BuildError, Built, Element, Placement, Shape, Tensor};
 use ane::container::Role;
 use ane_device::options::Numerics;
 use ane_uapi::hw::nid::Nid;
@@ -95,6 +95,24 @@ impl BuiltCase {
 ///
 /// If the builder refuses it for a reason that the operations should have kept away from.
 pub fn program(seed: u64) -> BuiltCase {
+    of_seed(seed, draw)
+}
+
+/// The program of a seed, with a tensor beside it that takes nearly all of the chip from the first task to the last.
+///
+/// # Panics
+///
+/// As [`program`].
+pub fn crowded_program(seed: u64) -> BuiltCase {
+    of_seed(seed, |making| {
+        let crowd = crowd(making)?;
+        draw(making)?;
+        let copy = making.graph.unary(crowd, Element::COPY)?;
+        making.graph.output("crowd", copy)
+    })
+}
+
+fn of_seed(seed: u64, draw: impl Fn(&mut GraphMaker) -> Result<(), BuildError>) -> BuiltCase {
     let mut random = Random::new(seed);
     for _ in 0..DRAWS {
         let mut making = GraphMaker::new(random.next());
@@ -103,12 +121,23 @@ pub fn program(seed: u64) -> BuiltCase {
                 let case = case(&mut random, making.values, &built);
                 return BuiltCase { steps: making.steps, built, case };
             }
-            // A tensor that several passes write in parts may have been interleaved.
-            Err(BuildError::InsidePlane { .. }) => {}
+            // A tensor that several passes write in parts may have been interleaved, and what is bound to the chip may
+            // not fit beside a crowd.
+            Err(BuildError::InsidePlane { .. } | BuildError::WorkingSet { .. }) => {}
             Err(refused) => panic!("program {seed}: {refused}\n  {}", making.steps.join("\n  ")),
         }
     }
     panic!("program {seed} is refused however often it is drawn")
+}
+
+/// Makes a tensor on chip that leaves 4 to 24 KB for others. It has many short rows, so that its windows are small.
+fn crowd(making: &mut GraphMaker) -> Result<Tensor, BuildError> {
+    // Each row takes 64 bytes: 16 of each channel.
+    let left = making.between(64, 384);
+    let input = making.graph.input("crowd of", Shape::new(4, 0x8000 - left, 1))?;
+    let crowd = making.graph.relu(input)?;
+    making.graph.place(crowd, Placement::Chip)?;
+    Ok(crowd)
 }
 
 /// Draws a chain of one to five operations.
