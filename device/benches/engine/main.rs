@@ -349,9 +349,10 @@ fn main() {
             loops(&mut Problem::with(Data::Normal, &what, pass));
         }
         loops(&mut Problem::new("3x3 3-64 at 56x56", Reads::Dense, [3, 64, 56, 3]));
-        for [channels, outputs] in [[512, 512], [2048, 1008], [4096, 4096]] {
+        // With as many lanes as compilers choose for so many outputs.
+        for [channels, outputs, lanes] in [[512, 512, 32], [2048, 1008, 16], [4096, 4096, 32]] {
             let what = format!("one pixel, {channels} to {outputs} channels");
-            vector(&mut Problem::new(&what, Reads::Dense, [channels, outputs, 1, 1]));
+            vector(&mut Problem::new(&what, Reads::Dense, [channels, outputs, 1, 1]).in_lanes(lanes));
         }
     }
     if wants("C9") {

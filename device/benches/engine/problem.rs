@@ -77,6 +77,12 @@ impl Problem {
         Self::with(data, what, pass)
     }
 
+    /// The same with its coefficients in planes of so many lanes.
+    pub(crate) fn in_lanes(mut self, lanes: u32) -> Self {
+        self.pass.lanes = lanes;
+        self
+    }
+
     pub(crate) fn with(data: Data, what: &str, pass: Convolution) -> Self {
         let taps = Self::taps_of(&pass);
         let inputs = (pass.channels * pass.height * pass.width) as usize;

@@ -130,7 +130,22 @@ impl Lanes for Avx2 {
     }
 }
 
+impl Pair {
+    instructions! {
+        plus_larger(self, coefficients: __m256i, magnitudes: __m256i, tap: Tap) -> Self = {
+            let kept = _mm256_cmpgt_epi16(magnitudes, _mm256_set1_epi32(tap.most.cast_signed()));
+            let kept = _mm256_and_si256(coefficients, kept);
+            let operand = Avx2(_mm256_set1_ps(tap.operand));
+            let lower = Avx2(_mm256_cvtph_ps(_mm256_castsi256_si128(kept)));
+            let upper = Avx2(_mm256_cvtph_ps(_mm256_extracti128_si256::<1>(kept)));
+            Self(self.0.plus_product(lower, operand), self.1.plus_product(upper, operand))
+        };
+    }
+}
+
 impl Outputs for Pair {
+    const OUTPUTS: usize = 16;
+
     sixteen_halves!();
 
     #[inline(always)]
@@ -140,15 +155,10 @@ impl Outputs for Pair {
         Self(anchor, anchor)
     }
 
-    instructions! {
-        plus_kept(self, coefficients: __m256i, magnitudes: __m256i, tap: Tap) -> Self = {
-            let kept = _mm256_cmpgt_epi16(magnitudes, _mm256_set1_epi32(tap.most.cast_signed()));
-            let kept = _mm256_and_si256(coefficients, kept);
-            let operand = Avx2(_mm256_set1_ps(tap.operand));
-            let lower = Avx2(_mm256_cvtph_ps(_mm256_castsi256_si128(kept)));
-            let upper = Avx2(_mm256_cvtph_ps(_mm256_extracti128_si256::<1>(kept)));
-            Self(self.0.plus_product(lower, operand), self.1.plus_product(upper, operand))
-        };
+    #[inline(always)]
+    unsafe fn plus_kept(self, coefficients: *const u16, magnitudes: __m256i, tap: Tap) -> Self {
+        // SAFETY: as the caller says.
+        self.plus_larger(unsafe { Self::load(coefficients) }, magnitudes, tap)
     }
 
     #[inline(always)]
@@ -162,6 +172,7 @@ impl Outputs for Pair {
 
 impl Fused for Avx2 {
     type Outputs = Pair;
+    type ManyOutputs = Pair;
 
     memory! {
         splat(number: f32) -> Self = Self(_mm256_set1_ps(number));

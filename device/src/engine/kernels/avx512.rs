@@ -41,6 +41,14 @@ impl Avx512 {
             let numbers = _mm512_castsi512_ps(_mm512_or_si512(rebiased, sign));
             Self(_mm512_mask_mov_ps(self.0, special, numbers))
         };
+        larger_than(self, magnitudes: __m256i, most: u32) -> __mmask16 =
+            _mm256_cmpgt_epi16_mask(magnitudes, _mm256_set1_epi32(most.cast_signed()));
+        plus_where(self, kept: __mmask16, coefficients: __m512, tap: Tap) -> Self =
+            Self(_mm512_mask3_fmadd_ps(coefficients, _mm512_set1_ps(tap.operand), self.0, kept));
+    }
+
+    memory! {
+        widened(halves: *const u16) -> __m512 = _mm512_cvtph_ps(_mm256_loadu_si256(halves.cast()));
     }
 }
 
@@ -104,6 +112,8 @@ impl Lanes for Avx512 {
 }
 
 impl Outputs for Avx512 {
+    const OUTPUTS: usize = 16;
+
     sixteen_halves!();
 
     #[inline(always)]
@@ -112,12 +122,10 @@ impl Outputs for Avx512 {
         unsafe { Self::splat(ANCHOR) }
     }
 
-    instructions! {
-        plus_kept(self, coefficients: __m256i, magnitudes: __m256i, tap: Tap) -> Self = {
-            let kept = _mm256_cmpgt_epi16_mask(magnitudes, _mm256_set1_epi32(tap.most.cast_signed()));
-            let coefficients = _mm512_cvtph_ps(coefficients);
-            Self(_mm512_mask3_fmadd_ps(coefficients, _mm512_set1_ps(tap.operand), self.0, kept))
-        };
+    #[inline(always)]
+    unsafe fn plus_kept(self, coefficients: *const u16, magnitudes: __m256i, tap: Tap) -> Self {
+        // SAFETY: as the caller says.
+        self.plus_where(self.larger_than(magnitudes, tap.most), unsafe { Self::widened(coefficients) }, tap)
     }
 
     #[inline(always)]
@@ -127,8 +135,81 @@ impl Outputs for Avx512 {
     }
 }
 
+/// Two registers of sums. What is looked at in halves is looked at for both at once.
+#[derive(Clone, Copy)]
+pub(super) struct Two(Avx512, Avx512);
+
+impl Two {
+    memory! {
+        magnitudes_of(halves: __m512i) -> __m512i = _mm512_and_si512(halves, _mm512_set1_epi16(i16::MAX));
+    }
+
+    instructions! {
+        larger_than(self, magnitudes: __m512i, most: u32) -> __mmask32 =
+            _mm512_cmpgt_epi16_mask(magnitudes, _mm512_set1_epi32(most.cast_signed()));
+    }
+}
+
+impl Outputs for Two {
+    const OUTPUTS: usize = 32;
+
+    type Halves = __m512i;
+
+    memory! {
+        anchored() -> Self = Self(Avx512::anchored(), Avx512::anchored());
+        load(from: *const u16) -> __m512i = _mm512_loadu_si512(from.cast());
+    }
+
+    #[inline(always)]
+    fn magnitudes(halves: __m512i) -> __m512i {
+        // SAFETY: halves of this kind come from `load`, which is called where the processor has the unit.
+        unsafe { Self::magnitudes_of(halves) }
+    }
+
+    #[inline(always)]
+    fn larger(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: as above.
+        unsafe { _mm512_max_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn largest(magnitudes: __m512i) -> u16 {
+        // SAFETY: as above.
+        let lower = unsafe { _mm512_castsi512_si256(magnitudes) };
+        // SAFETY: as above.
+        let upper = unsafe { _mm512_extracti64x4_epi64::<1>(magnitudes) };
+        Avx512::largest(Avx512::larger(lower, upper))
+    }
+
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a bit for each output, sixteen of them in a register"
+    )]
+    unsafe fn plus_kept(self, coefficients: *const u16, magnitudes: __m512i, tap: Tap) -> Self {
+        // SAFETY: as the caller says.
+        let lower = unsafe { Avx512::widened(coefficients) };
+        // SAFETY: as the caller says.
+        let upper = unsafe { Avx512::widened(coefficients.wrapping_add(Avx512::OUTPUTS)) };
+        let kept = self.larger_than(magnitudes, tap.most);
+        Self(
+            self.0.plus_where(kept as u16, lower, tap),
+            self.1.plus_where((kept >> Avx512::OUTPUTS) as u16, upper, tap),
+        )
+    }
+
+    #[inline(always)]
+    unsafe fn add_units(self, to: *mut i32) {
+        // SAFETY: as the caller says.
+        unsafe { Outputs::add_units(self.0, to) };
+        // SAFETY: as the caller says.
+        unsafe { Outputs::add_units(self.1, to.wrapping_add(Avx512::OUTPUTS)) };
+    }
+}
+
 impl Fused for Avx512 {
     type Outputs = Self;
+    type ManyOutputs = Two;
 
     memory! {
         splat(number: f32) -> Self = Self(_mm512_set1_ps(number));

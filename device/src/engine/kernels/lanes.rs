@@ -90,9 +90,11 @@ pub(super) unsafe fn store_lanes(numbers: &[f32], to: *mut f32, mask: u16) {
     }
 }
 
-/// Running sums of sixteen neighbouring outputs, in single precision.
+/// Running sums of neighbouring outputs, in single precision.
 pub(super) trait Outputs: Copy {
-    /// Sixteen halves side by side, or their magnitudes.
+    const OUTPUTS: usize;
+
+    /// `OUTPUTS` halves side by side, or their magnitudes.
     type Halves: Copy;
 
     /// Sums that start from [`ANCHOR`].
@@ -106,7 +108,7 @@ pub(super) trait Outputs: Copy {
     ///
     /// # Safety
     ///
-    /// The processor has the unit, and sixteen halves can be read.
+    /// The processor has the unit, and `OUTPUTS` halves can be read.
     unsafe fn load(from: *const u16) -> Self::Halves;
 
     /// Halves without their signs.
@@ -119,19 +121,25 @@ pub(super) trait Outputs: Copy {
     fn largest(magnitudes: Self::Halves) -> u16;
 
     /// Adds the products of a tap where it does not drop them; the exponent fields of all coefficients are below 31.
-    fn plus_kept(self, coefficients: Self::Halves, magnitudes: Self::Halves, tap: Tap) -> Self;
+    ///
+    /// # Safety
+    ///
+    /// The coefficients of these magnitudes can be read.
+    unsafe fn plus_kept(self, coefficients: *const u16, magnitudes: Self::Halves, tap: Tap) -> Self;
 
     /// Adds the units that the sums are away from [`ANCHOR`] to numbers in a row.
     ///
     /// # Safety
     ///
-    /// Sixteen numbers can be read and written.
+    /// `OUTPUTS` numbers can be read and written.
     unsafe fn add_units(self, to: *mut i32);
 }
 
 /// Singles that are multiplied and added with one rounding.
 pub(super) trait Fused: Lanes {
     type Outputs: Outputs;
+    /// As many outputs as the unit computes best at a time, or the same.
+    type ManyOutputs: Outputs;
 
     /// The same number everywhere.
     ///

@@ -191,6 +191,8 @@ pub(crate) struct Code {
     exponents: unsafe fn(&[f32], &mut [Exponents]),
     find: Option<Find>,
     stream: Option<unsafe fn(&mut Stream<'_>) -> u16>,
+    /// Outputs that are streamed together, few and many.
+    streamed: [usize; 2],
 }
 
 impl Code {
@@ -318,9 +320,11 @@ impl Code {
         unsafe { run(coefficients, operands, places) }
     }
 
-    /// Whether a matrix can be read in place.
-    pub(crate) fn has_streams(&self) -> bool {
-        self.stream.is_some()
+    /// The most outputs that are streamed together, of which `fits` says that they lie side by side; none if a matrix cannot be
+    /// read in place.
+    pub(crate) fn streamed(&self, fits: impl Fn(usize) -> bool) -> Option<usize> {
+        self.stream?;
+        self.streamed.into_iter().rev().find(|&together| fits(together))
     }
 
     /// Adds taps whose coefficients are read where they are, where that can be done; gives the largest magnitude of a
@@ -350,8 +354,15 @@ macro_rules! kernel {
     (singles streams $lanes:ty $(, #[$feature:meta])?) => {
         $(#[$feature])?
         unsafe fn stream(coefficients: &mut super::Stream<'_>) -> u16 {
-            // SAFETY: as the caller says.
-            unsafe { super::vector::run::<<$lanes as super::lanes::Fused>::Outputs>(coefficients) }
+            use super::lanes::{Fused, Outputs};
+
+            if coefficients.sums.len() == <$lanes as Fused>::ManyOutputs::OUTPUTS {
+                // SAFETY: as the caller says.
+                unsafe { super::vector::run::<<$lanes as Fused>::ManyOutputs>(coefficients) }
+            } else {
+                // SAFETY: as the caller says.
+                unsafe { super::vector::run::<<$lanes as Fused>::Outputs>(coefficients) }
+            }
         }
 
         $(#[$feature])?
@@ -370,6 +381,13 @@ macro_rules! kernel {
     };
     (doubles has $name:ident) => {
         None
+    };
+    (singles streamed $lanes:ty) => {{
+        use super::lanes::{Fused, Outputs};
+        [<$lanes as Fused>::Outputs::OUTPUTS, <$lanes as Fused>::ManyOutputs::OUTPUTS]
+    }};
+    (doubles streamed $lanes:ty) => {
+        [0; 2]
     };
     (doubles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $part:expr, $together:expr) => {
         unsafe fn $name(block: &mut Block<'_>) {
@@ -429,6 +447,7 @@ macro_rules! code {
                 exponents,
                 find: kernel!($way has find),
                 stream: kernel!($way has stream),
+                streamed: kernel!($way streamed $lanes),
             };
 
             kernel!($way many, $lanes, $doubles, $rows, $vectors, $part, $together $(, #[$feature])?);

@@ -1,15 +1,15 @@
 //! A matrix times a vector: coefficients that are used once.
 //!
 //! Where an output channel has one pixel, nothing is gained by packing coefficients. They are read once, where they are, as
-//! halves, `[tap][lane]`. Sixteen lanes are neighbouring outputs, and the operand of a tap is the same number for all of
-//! them. It is the operand whose last digit is set, which does as well as that of the coefficient. While a coefficient is in
-//! a register it is also compared with the limit below which its product is dropped, and with the largest one so far: its
-//! magnitude is a whole number of sixteen bits, so that either takes one instruction for sixteen of them. From the largest
-//! the caller learns whether the sums have stayed in the range of single precision. There are several chains of sums,
-//! because an addition waits for the one before it.
+//! halves, `[tap][lane]`. Sixteen lanes are neighbouring outputs, or thirty-two with AVX-512, and the operand of a tap is
+//! the same number for all of them. It is the operand whose last digit is set, which does as well as that of the coefficient.
+//! The coefficients are also compared with the limit below which their products are dropped, and with the largest one so far:
+//! magnitudes are whole numbers of sixteen bits, so that either takes one instruction for a whole register of them. From the
+//! largest the caller learns whether the sums have stayed in the range of single precision. There are several chains of
+//! sums, because an addition waits for the one before it.
 #![expect(unsafe_code, reason = "vectors are read from slices and written to them")]
 
-use super::lanes::{LONGEST, Outputs};
+use super::lanes::Outputs;
 use super::measure::least;
 use super::prefetch;
 
@@ -25,8 +25,8 @@ pub(crate) struct Stream<'a> {
     /// Lanes of a tap.
     pub(crate) lanes: usize,
     pub(crate) taps: &'a [Tap],
-    /// Sums in units.
-    pub(crate) sums: &'a mut [i32; LONGEST],
+    /// Sums in units, of as many outputs as are streamed together.
+    pub(crate) sums: &'a mut [i32],
 }
 
 /// An operand, and the coefficients that it drops.
@@ -64,7 +64,8 @@ impl Tap {
 pub(super) unsafe fn run<S: Outputs>(stream: &mut Stream<'_>) -> u16 {
     let Stream { coefficients, lanes, taps, ref mut sums } = *stream;
     let Some(last) = taps.len().checked_sub(1) else { return 0 };
-    assert!(coefficients.len() >= last * lanes + LONGEST, "coefficients of all taps are there");
+    assert!(coefficients.len() >= last * lanes + S::OUTPUTS, "coefficients of all taps are there");
+    assert!(sums.len() >= S::OUTPUTS, "there is a sum for each lane");
     let mut from = coefficients.as_ptr();
     // SAFETY: as the caller says.
     let mut chains = [unsafe { S::anchored() }; CHAINS];
@@ -87,7 +88,7 @@ pub(super) unsafe fn run<S: Outputs>(stream: &mut Stream<'_>) -> u16 {
         from = from.wrapping_add(lanes);
     }
     for chain in chains {
-        // SAFETY: the array has a sum for each lane.
+        // SAFETY: there is a sum for each lane.
         unsafe { chain.add_units(sums.as_mut_ptr()) };
     }
     S::largest(largest)
@@ -104,10 +105,10 @@ pub(super) unsafe fn run<S: Outputs>(stream: &mut Stream<'_>) -> u16 {
 #[inline(always)]
 unsafe fn add<S: Outputs>(chain: &mut S, largest: &mut S::Halves, from: *const u16, tap: Tap) {
     // SAFETY: as the caller says.
-    let coefficients = unsafe { S::load(from) };
-    let magnitudes = S::magnitudes(coefficients);
+    let magnitudes = S::magnitudes(unsafe { S::load(from) });
     *largest = S::larger(*largest, magnitudes);
-    *chain = chain.plus_kept(coefficients, magnitudes, tap);
+    // SAFETY: as the caller says.
+    *chain = unsafe { chain.plus_kept(from, magnitudes, tap) };
 }
 
 #[cfg(test)]
@@ -117,10 +118,28 @@ mod tests {
     use crate::engine::numerics::halves;
     use crate::engine::numerics::product;
 
-    /// The sums of some operands, each times sixteen coefficients, and the largest coefficient.
-    fn streamed(tier: Tier, operands: &[u16], coefficients: &[u16], lanes: usize) -> ([i32; LONGEST], u16) {
+    /// The most outputs that any tier streams together.
+    const MOST: usize = 32;
+
+    /// How many outputs each tier streams together.
+    fn streams() -> impl Iterator<Item = (Tier, usize)> {
+        let of_tier = |tier: Tier| {
+            (1..=MOST).filter_map(move |outputs| {
+                tier.code().streamed(|together| together == outputs).map(|outputs| (tier, outputs))
+            })
+        };
+        Tier::ALL.into_iter().flat_map(of_tier)
+    }
+
+    /// The sums of some operands, each times some coefficients, and the largest coefficient.
+    fn streamed(
+        (tier, outputs): (Tier, usize),
+        operands: &[u16],
+        coefficients: &[u16],
+        lanes: usize,
+    ) -> (Vec<i32>, u16) {
         let taps: Vec<_> = operands.iter().map(|&operand| Tap::new(halves::value(operand))).collect();
-        let mut sums = [7; LONGEST];
+        let mut sums = vec![7; outputs];
         let largest = tier.code().stream(&mut Stream { coefficients, lanes, taps: &taps, sums: &mut sums });
         (sums, largest)
     }
@@ -133,13 +152,13 @@ mod tests {
             let fits = |&half: &u16| (halves::value(half) * halves::value(operand)).abs() < 63.0;
             let ends = (0..31u16).flat_map(|field| [field << 10, field << 10 | 0x8001, field << 10 | 0x3ff]);
             let mut all: Vec<_> = ends.filter(fits).collect();
-            all.resize(all.len().next_multiple_of(LONGEST), 0);
-            for coefficients in all.chunks_exact(LONGEST) {
-                let expected = coefficients.iter().map(|&half| 7 + product::of(operand, half) as i32);
-                let largest = coefficients.iter().map(|half| half & 0x7fff).max();
-                for tier in Tier::ALL.into_iter().filter(|tier| tier.code().has_streams()) {
-                    let (sums, found) = streamed(tier, &[operand], coefficients, LONGEST);
-                    assert!(sums.iter().copied().eq(expected.clone()), "{operand:#06x} {}", tier.name());
+            all.resize(all.len().next_multiple_of(MOST), 0);
+            for (tier, outputs) in streams() {
+                for coefficients in all.chunks_exact(outputs) {
+                    let expected = coefficients.iter().map(|&half| 7 + product::of(operand, half) as i32);
+                    let largest = coefficients.iter().map(|half| half & 0x7fff).max();
+                    let (sums, found) = streamed((tier, outputs), &[operand], coefficients, outputs);
+                    assert!(sums.iter().copied().eq(expected), "{operand:#06x} {} {outputs}", tier.name());
                     assert_eq!(Some(found), largest);
                 }
             }
@@ -147,22 +166,21 @@ mod tests {
     }
 
     #[test]
-    fn taps_of_any_number_are_all_added_and_lanes_beyond_sixteen_are_not() {
-        for count in 1..20 {
+    fn taps_of_any_number_are_all_added_and_lanes_beyond_those_of_the_sums_are_not() {
+        for (count, (tier, outputs)) in (1..20).flat_map(|count| streams().map(move |stream| (count, stream)))
+        {
             let operands = vec![halves::ONE; count];
-            let mut coefficients = vec![0x7bff; count * 32];
-            for tap in coefficients.chunks_exact_mut(32) {
-                tap[..LONGEST].copy_from_slice(&std::array::from_fn::<u16, LONGEST, _>(|lane| {
-                    0x8100 + lane as u16 * 0x100
-                }));
+            let lanes = 2 * outputs;
+            let mut coefficients = vec![0x7bff; count * lanes];
+            let of_lane = |lane| 0x8100 + lane as u16 * 0x80;
+            for tap in coefficients.chunks_exact_mut(lanes) {
+                (0..outputs).for_each(|lane| tap[lane] = of_lane(lane));
             }
-            for tier in Tier::ALL.into_iter().filter(|tier| tier.code().has_streams()) {
-                let (sums, largest) = streamed(tier, &operands, &coefficients, 32);
-                let of_lane =
-                    |lane| 7 + count as i64 * product::of(halves::ONE, 0x8100 + lane as u16 * 0x100);
-                assert_eq!(sums.map(i64::from), std::array::from_fn(of_lane), "{count} {}", tier.name());
-                assert_eq!(largest, 0x1000);
-            }
+            let (sums, largest) = streamed((tier, outputs), &operands, &coefficients, lanes);
+            let expected =
+                (0..outputs).map(|lane| 7 + count as i64 * product::of(halves::ONE, of_lane(lane)));
+            assert!(sums.into_iter().map(i64::from).eq(expected), "{count} {} {outputs}", tier.name());
+            assert_eq!(largest, of_lane(outputs - 1) & 0x7fff);
         }
     }
 }

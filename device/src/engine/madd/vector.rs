@@ -19,8 +19,10 @@ use crate::engine::numerics::sum::{LIMIT, in_units};
 const MANY: usize = 128;
 /// The same where their products are large. Operands are measured by as many.
 const FEW: usize = 32;
-/// Lanes of a vector of any tier.
+/// Lanes of planes that become whole vectors of any tier.
 const LANES: usize = 16;
+/// The most outputs that are streamed together on any tier.
+const TOGETHER: usize = 32;
 /// Coefficients that are a thread's share at a time, about.
 const SHARE: usize = 1 << 16;
 /// The bound of the added magnitudes in single precision, less than 64 by more than all roundings.
@@ -38,7 +40,7 @@ pub(super) struct PixelPass<'a> {
     taps: Vec<Tap>,
     /// For every few taps of each group the magnitudes of their operands, summed.
     magnitudes: Vec<f32>,
-    /// Lanes that are computed together.
+    /// Lanes that are streamed together.
     together: usize,
 }
 
@@ -86,12 +88,10 @@ impl<'a> PixelPass<'a> {
     /// The pass, if it is one: whole vectors of outputs have their coefficients side by side.
     pub(super) fn new(code: &'static Code, definition: &'a Definition<'a>, port: Port) -> Option<Self> {
         let (shape, coefficients) = (definition.shape, definition.coefficients?);
-        let together = shape.lanes.min(LANES);
-        let fits = shape.pixels() == 1
-            && code.has_streams()
-            && shape.lanes.is_multiple_of(LANES)
-            && shape.group_outputs.is_multiple_of(LANES);
-        if !fits {
+        let together = code.streamed(|together| {
+            shape.lanes.is_multiple_of(together) && shape.group_outputs.is_multiple_of(together)
+        })?;
+        if shape.pixels() != 1 {
             return None;
         }
         let operands = Self::operands(code, definition);
@@ -134,13 +134,13 @@ impl<'a> PixelPass<'a> {
             }
             let first = first + i * self.together;
             let Some(sums) = self.sums(first, MANY).or_else(|| self.sums(first, FEW)) else { return false };
-            self.finish(&sums, output);
+            self.finish(&sums[..self.together], output);
         }
         true
     }
 
     /// Stores the sums of neighbouring outputs.
-    fn finish(&self, sums: &[i32; LANES], output: &mut [u16]) {
+    fn finish(&self, sums: &[i32], output: &mut [u16]) {
         let columns = output.len();
         self.code.finish(&mut Finish {
             sums: &sums[..columns],
@@ -155,17 +155,19 @@ impl<'a> PixelPass<'a> {
     }
 
     /// The sums of neighbouring outputs, so many taps at a time, unless they may not be right.
-    fn sums(&self, first: usize, together: usize) -> Option<[i32; LANES]> {
+    fn sums(&self, first: usize, together: usize) -> Option<[i32; TOGETHER]> {
         let shape = self.definition.shape;
         let (plane, lane, taps) = (first / shape.lanes, first % shape.lanes, shape.taps());
         let group = first / shape.group_outputs;
-        let mut sums = [0; LANES];
-        let mut reach = 0.0f64;
+        let mut all = [0; TOGETHER];
+        let sums = &mut all[..self.together];
+        let mut largest_bias = 0;
         for (lane, sum) in sums.iter_mut().enumerate() {
             let bias = self.definition.begin(first + lane);
-            reach = reach.max(in_units(bias).abs());
+            largest_bias = largest_bias.max(bias.abs());
             *sum = i32::try_from(bias).ok()?;
         }
+        let mut reach = in_units(largest_bias);
         let coefficients = &self.coefficients[plane * taps * shape.lanes..][..taps * shape.lanes];
         let each = coefficients.chunks(together * shape.lanes);
         let each = each.zip(self.taps[group * taps..][..taps].chunks(together));
@@ -174,13 +176,13 @@ impl<'a> PixelPass<'a> {
         for ((coefficients, taps), magnitudes) in each.zip(magnitudes) {
             let coefficients = &coefficients[lane..];
             let largest =
-                self.code.stream(&mut Stream { coefficients, lanes: shape.lanes, taps, sums: &mut sums });
+                self.code.stream(&mut Stream { coefficients, lanes: shape.lanes, taps, sums: &mut *sums });
             let bound = magnitudes.iter().sum::<f32>() * value(largest) * SLACK + taps.len() as f32 * UNIT;
             reach += f64::from(bound);
             if largest >= INFINITY || bound >= SINGLES || reach * f64::from(SLACK) >= in_units(LIMIT) {
                 return None;
             }
         }
-        Some(sums)
+        Some(all)
     }
 }
