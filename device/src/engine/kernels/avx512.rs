@@ -1,6 +1,7 @@
 //! Sixteen lanes: AVX-512 with F16C.
 #![expect(unsafe_code, reason = "intrinsics")]
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::intrinsics::{instructions, memory, sixteen_halves};
@@ -17,6 +18,20 @@ pub(super) struct Avx512(__m512);
 /// A register of AVX-512 with doubles.
 #[derive(Clone, Copy)]
 pub(super) struct Doubles512(__m512d);
+
+/// The same numbers. A compiler that knows that a sum was loaded makes a mask on it one on its store, and what such a store
+/// writes is slow to read.
+///
+/// # Safety
+///
+/// The processor has the unit.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn opaque(mut numbers: __m512) -> __m512 {
+    // SAFETY: there is no instruction.
+    unsafe { asm!("/* {} */", inout(zmm_reg) numbers, options(pure, nomem, nostack, preserves_flags)) };
+    numbers
+}
 
 /// The bits of the exponent field of a half.
 const FIELD: i16 = 0x7c00;
@@ -222,8 +237,7 @@ impl Fused for Avx512 {
         magnitude(self) -> Self = Self(_mm512_abs_ps(self.0));
         plus_upto(self, a: Self, b: Self, most: Self) -> Self = {
             let counts = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(a.magnitude().0, most.0);
-            // Zeros add nothing. A mask on the sum would become one on its store, and what such a store writes is slow to read.
-            Self(_mm512_fmadd_ps(_mm512_maskz_mov_ps(counts, a.0), b.0, self.0))
+            Self(_mm512_mask3_fmadd_ps(a.0, b.0, opaque(self.0), counts))
         };
     }
 
@@ -234,6 +248,15 @@ impl Fused for Avx512 {
                 u64::from(_mm512_test_epi16_mask(a, b))
             };
             half(0) | half(TOGETHER / 2) << 32
+        };
+        put_places(which: u64, first: u32, to: *mut u32) = {
+            let each = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let mut to = to;
+            for (of_register, at) in [which, which >> 16, which >> 32, which >> 48].into_iter().zip((0u32..).step_by(16)) {
+                let all = _mm512_add_epi32(each, _mm512_set1_epi32(first.wrapping_add(at).cast_signed()));
+                _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(of_register as __mmask16, all));
+                to = to.wrapping_add((of_register as u16).count_ones() as usize);
+            }
         };
     }
 

@@ -3,7 +3,7 @@
 //! A value of such a type exists only where the processor has the unit, since the one way to a first value is
 //! an unsafe function like [`Lanes::splat`] or [`Lanes::load`]; everything that starts from a value is safe.
 
-use super::sparse::{Exponents, TOGETHER};
+use super::sparse::{Exponents, TOGETHER, put_places};
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
 
@@ -172,6 +172,17 @@ pub(super) trait Fused: Lanes {
     ///
     /// The processor has the unit.
     unsafe fn common(a: &[Exponents; TOGETHER], b: &[Exponents; TOGETHER]) -> u64;
+
+    /// Writes the places of the bits that are set; bit 0 has the place `first`.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit; the places can be written, and [`WRITTEN`](super::sparse::WRITTEN) more.
+    #[inline(always)]
+    unsafe fn put_places(which: u64, first: u32, to: *mut u32) {
+        // SAFETY: as the caller says.
+        unsafe { put_places(which, first, to) }
+    }
 
     /// Adds the units that the running sums are away from [`ANCHOR`] to numbers in a row.
     ///

@@ -24,8 +24,8 @@ const OF_SMALLEST: u32 = 0b11 << 10;
 const _: () = assert!(DROPPED == -17, "the rule of products");
 /// One of so many coefficients may have products to be dropped for it to be worth to take these off.
 const FEW: usize = 6;
-/// Places of coefficients that are written at once.
-const WRITTEN: usize = 4;
+/// Places that may be written behind the last one.
+pub(super) const WRITTEN: usize = 16;
 
 /// Places that there may be of so many coefficients, and room behind them.
 pub(crate) const fn room(coefficients: usize) -> usize {
@@ -114,23 +114,35 @@ unsafe fn find_some<V: Fused>(
     (places, count): (*mut u32, usize),
 ) -> Option<usize> {
     // SAFETY: as the caller says.
-    let mut which = unsafe { V::common(coefficients, operands) };
+    let which = unsafe { V::common(coefficients, operands) };
     let end = count + which.count_ones() as usize;
     if end * FEW > first as usize + 2 * TOGETHER {
         return None;
     }
+    // SAFETY: there is room for `WRITTEN` places behind the last one that may be found so far.
+    unsafe { V::put_places(which, first, places.wrapping_add(count)) };
+    Some(end)
+}
+
+/// Writes the places of the bits that are set, the first of which has this place, some at a time.
+///
+/// # Safety
+///
+/// They can be written, and [`WRITTEN`] more.
+#[inline(always)]
+pub(super) unsafe fn put_places(mut which: u64, first: u32, mut to: *mut u32) {
+    const AT_ONCE: usize = 4;
     // How many there are is hard to guess for a processor. So some places are written in any case, and few have more.
-    let mut place = places.wrapping_add(count);
     loop {
-        for at in 0..WRITTEN {
-            // SAFETY: there is room for `WRITTEN` places behind the last one that may be found so far.
-            unsafe { place.wrapping_add(at).write(first.wrapping_add(which.trailing_zeros())) };
+        for at in 0..AT_ONCE {
+            // SAFETY: as the caller says.
+            unsafe { to.wrapping_add(at).write(first.wrapping_add(which.trailing_zeros())) };
             which &= which.wrapping_sub(1);
         }
         if which == 0 {
-            return Some(end);
+            return;
         }
-        place = place.wrapping_add(WRITTEN);
+        to = to.wrapping_add(AT_ONCE);
     }
 }
 
