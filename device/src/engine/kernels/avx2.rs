@@ -174,6 +174,8 @@ impl Fused for Avx2 {
     type Outputs = Pair;
     type ManyOutputs = Pair;
 
+    const ROWS: usize = 4;
+
     memory! {
         splat(number: f32) -> Self = Self(_mm256_set1_ps(number));
     }
@@ -210,6 +212,12 @@ impl Fused for Avx2 {
                 u64::from(!_mm256_movemask_epi8(apart).cast_unsigned())
             };
             half(0) | half(TOGETHER / 2) << 32
+        };
+        common_rows(each: *const Exponents, operands: Exponents) -> u8 = {
+            let both = _mm_and_si128(_mm_loadl_epi64(each.cast()), _mm_set1_epi16(operands.cast_signed()));
+            let apart = _mm_cmpeq_epi16(both, _mm_setzero_si128());
+            // A bit for each row, those of the lower half.
+            0xf & !_mm_movemask_epi8(_mm_packs_epi16(apart, apart)).to_le_bytes()[0]
         };
     }
 

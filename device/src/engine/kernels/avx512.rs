@@ -226,6 +226,8 @@ impl Fused for Avx512 {
     type Outputs = Self;
     type ManyOutputs = Two;
 
+    const ROWS: usize = 8;
+
     memory! {
         splat(number: f32) -> Self = Self(_mm512_set1_ps(number));
     }
@@ -249,14 +251,14 @@ impl Fused for Avx512 {
             };
             half(0) | half(TOGETHER / 2) << 32
         };
-        put_places(which: u64, first: u32, to: *mut u32) = {
-            let each = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-            let mut to = to;
-            for (of_register, at) in [which, which >> 16, which >> 32, which >> 48].into_iter().zip((0u32..).step_by(16)) {
-                let all = _mm512_add_epi32(each, _mm512_set1_epi32(first.wrapping_add(at).cast_signed()));
-                _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(of_register as __mmask16, all));
-                to = to.wrapping_add((of_register as u16).count_ones() as usize);
-            }
+        common_rows(each: *const Exponents, operands: Exponents) -> u8 = {
+            let operands = _mm_set1_epi16(operands.cast_signed());
+            _mm_test_epi16_mask(_mm_loadu_si128(each.cast()), operands)
+        };
+        put_places(rows: u8, first: u32, to: *mut u32) = {
+            let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+            let places = _mm256_add_epi32(places, _mm256_set1_epi32(first.cast_signed()));
+            _mm256_storeu_si256(to.cast(), _mm256_maskz_compress_epi32(rows, places));
         };
     }
 

@@ -3,7 +3,7 @@
 //! A value of such a type exists only where the processor has the unit, since the one way to a first value is
 //! an unsafe function like [`Lanes::splat`] or [`Lanes::load`]; everything that starts from a value is safe.
 
-use super::sparse::{Exponents, TOGETHER, put_places};
+use super::sparse::{Exponents, TOGETHER};
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
 
@@ -137,6 +137,9 @@ pub(super) trait Outputs: Copy {
 
 /// Singles that are multiplied and added with one rounding.
 pub(super) trait Fused: Lanes {
+    /// Rows of a tile.
+    const ROWS: usize;
+
     type Outputs: Outputs;
     /// As many outputs as the unit computes best at a time, or the same.
     type ManyOutputs: Outputs;
@@ -173,15 +176,26 @@ pub(super) trait Fused: Lanes {
     /// The processor has the unit.
     unsafe fn common(a: &[Exponents; TOGETHER], b: &[Exponents; TOGETHER]) -> u64;
 
-    /// Writes the places of the bits that are set; bit 0 has the place `first`.
+    /// The rows of a tap whose coefficients drop one of these exponents, a bit for each.
     ///
     /// # Safety
     ///
-    /// The processor has the unit; the places can be written, and [`WRITTEN`](super::sparse::WRITTEN) more.
+    /// The processor has the unit, and the exponents of `ROWS` coefficients can be read.
+    unsafe fn common_rows(each: *const Exponents, operands: Exponents) -> u8;
+
+    /// Writes the places of the rows whose bits are set, if the first row has this one. What is behind them may be anything.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit, and `ROWS` places can be written.
     #[inline(always)]
-    unsafe fn put_places(which: u64, first: u32, to: *mut u32) {
-        // SAFETY: as the caller says.
-        unsafe { put_places(which, first, to) }
+    unsafe fn put_places(mut rows: u8, first: u32, to: *mut u32) {
+        // How many there are is hard to guess for a processor.
+        for at in 0..Self::ROWS {
+            // SAFETY: as the caller says.
+            unsafe { to.wrapping_add(at).write(first.wrapping_add(rows.trailing_zeros())) };
+            rows &= rows.wrapping_sub(1);
+        }
     }
 
     /// Adds the units that the running sums are away from [`ANCHOR`] to numbers in a row.

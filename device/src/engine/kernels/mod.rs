@@ -51,7 +51,7 @@ pub(crate) use self::double::SCALE;
 pub(crate) use self::finish::{Finish, Pixels, Port};
 pub(crate) use self::measure::{Extent, GRANULE};
 pub(crate) use self::ordered::{LOWEST, half};
-pub(crate) use self::sparse::{Exponents, room};
+pub(crate) use self::sparse::{DroppedExponents, Exponents, room};
 pub(crate) use self::spread::Spread;
 pub(crate) use self::vector::{Stream, Tap};
 pub(crate) use self::window::Window;
@@ -155,7 +155,7 @@ impl Kernel {
 }
 
 /// Finds the coefficients of which a product is dropped, from the exponents that they drop and those of the operands.
-type Find = unsafe fn((&[Exponents], usize), &[Exponents], &mut [u32]) -> Option<usize>;
+type Find = unsafe fn(DroppedExponents<'_>, &[Exponents], &mut [u32]) -> Option<usize>;
 
 /// Looks for products that are dropped. The arguments are a panel, the places of its taps, its columns, its rows, and the
 /// limits from which products count.
@@ -188,6 +188,7 @@ pub(crate) struct Code {
     drops: Drops,
     peak: unsafe fn(&[i32], &[i32]) -> Option<u32>,
     dropped: unsafe fn(&[f32], &mut [Exponents]),
+    dropped_of_taps: unsafe fn(&[Exponents], &mut [Exponents]),
     exponents: unsafe fn(&[f32], &mut [Exponents]),
     find: Option<Find>,
     stream: Option<unsafe fn(&mut Stream<'_>) -> u16>,
@@ -296,7 +297,13 @@ impl Code {
         unsafe { (self.dropped)(coefficients, to) };
     }
 
-    /// The exponents of the operands of each tap of a panel, once for each row of a tile.
+    /// The exponents that any coefficient of a tap drops, from those of each coefficient of a tile.
+    pub(crate) fn dropped_of_taps(&self, each: &[Exponents], to: &mut [Exponents]) {
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { (self.dropped_of_taps)(each, to) };
+    }
+
+    /// The exponents of the operands of each tap of a panel.
     pub(crate) fn exponents(&self, panel: &[f32], to: &mut [Exponents]) {
         // SAFETY: a `Code` is handed out where the unit is there.
         unsafe { (self.exponents)(panel, to) };
@@ -310,14 +317,14 @@ impl Code {
     /// Panics if places do not have [`room`], which is a mistake of this program and of no guest.
     pub(crate) fn find(
         &self,
-        coefficients: (&[Exponents], usize),
+        dropped: DroppedExponents<'_>,
         operands: &[Exponents],
         places: &mut [u32],
     ) -> Option<usize> {
         let run = self.find?;
-        assert!(places.len() >= room(coefficients.0.len()), "places have room for what is found");
+        assert!(places.len() >= room(dropped.each.len()), "places have room for what is found");
         // SAFETY: a `Code` is handed out where the unit is there, and there is room.
-        unsafe { run(coefficients, operands, places) }
+        unsafe { run(dropped, operands, places) }
     }
 
     /// The most outputs that are streamed together, of which `fits` says that they lie side by side; none if a matrix cannot be
@@ -351,7 +358,9 @@ macro_rules! kernel {
             }
         }
     };
-    (singles streams $lanes:ty $(, #[$feature:meta])?) => {
+    (singles streams $lanes:ty, $rows:expr $(, #[$feature:meta])?) => {
+        const _: () = assert!(<$lanes as super::lanes::Fused>::ROWS == $rows, "a tile has as many rows");
+
         $(#[$feature])?
         unsafe fn stream(coefficients: &mut super::Stream<'_>) -> u16 {
             use super::lanes::{Fused, Outputs};
@@ -367,15 +376,15 @@ macro_rules! kernel {
 
         $(#[$feature])?
         unsafe fn find(
-            coefficients: (&[super::Exponents], usize),
+            dropped: super::DroppedExponents<'_>,
             operands: &[super::Exponents],
             places: &mut [u32],
         ) -> Option<usize> {
             // SAFETY: as the caller says.
-            unsafe { super::sparse::find::<$lanes>(coefficients, operands, places) }
+            unsafe { super::sparse::find::<$lanes>(dropped, operands, places) }
         }
     };
-    (doubles streams $lanes:ty) => {};
+    (doubles streams $lanes:ty, $rows:expr) => {};
     (singles has $name:ident) => {
         Some($name)
     };
@@ -444,6 +453,7 @@ macro_rules! code {
                 drops,
                 peak,
                 dropped,
+                dropped_of_taps,
                 exponents,
                 find: kernel!($way has find),
                 stream: kernel!($way has stream),
@@ -531,11 +541,16 @@ macro_rules! code {
             }
 
             $(#[$feature])?
-            unsafe fn exponents(panel: &[f32], to: &mut [Exponents]) {
-                sparse::exponents::<{ $vectors * <$lanes>::COUNT }, $rows>(panel, to);
+            unsafe fn dropped_of_taps(each: &[Exponents], to: &mut [Exponents]) {
+                sparse::dropped_of_taps::<$rows>(each, to);
             }
 
-            kernel!($way streams $lanes $(, #[$feature])?);
+            $(#[$feature])?
+            unsafe fn exponents(panel: &[f32], to: &mut [Exponents]) {
+                sparse::exponents::<{ $vectors * <$lanes>::COUNT }>(panel, to);
+            }
+
+            kernel!($way streams $lanes, $rows $(, #[$feature])?);
 
             $(#[$feature])?
             unsafe fn peak(units: &[i32], fates: &[i32]) -> Option<u32> {

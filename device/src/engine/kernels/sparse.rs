@@ -2,7 +2,8 @@
 //!
 //! A product whose exponents are small enough is dropped, and to look at each product doubles the work. But few coefficients of a
 //! tile have such a product with any operand of a panel. The exponent of a coefficient says which exponents of operands it drops.
-//! So a coefficient is found by two sets of exponents: those that it drops, and those of the operands of its tap. Every product is
+//! So a coefficient is found by two sets of exponents: those that it drops, and those of the operands of its tap. Most taps have no
+//! such coefficient, and are passed over by what any coefficient of the tap drops. Every product is
 //! added, as if none was dropped, to sums that start with what these few coefficients add too much taken off.
 //!
 //! Exponents that add up to less than -18 need no search: a product that small is rounded to zero anyway.
@@ -10,26 +11,38 @@
 
 use super::lanes::{ANCHOR, Fused};
 use super::measure;
-use super::prefetch;
 use crate::engine::numerics::product::DROPPED;
 
 /// Exponents from -14, bit 0, to 1. Larger ones have no part in a product that is dropped.
 pub(crate) type Exponents = u16;
 
-/// Coefficients that are looked at together.
+/// Taps that are looked at together.
 pub(super) const TOGETHER: usize = 64;
+/// The most rows of a tile.
+const ROWS_MAX: usize = 8;
 /// The exponents of operands that the smallest coefficients drop, whose products may still be half a unit: with -14 these are -3,
 /// where the sum is [`DROPPED`], and -4.
 const OF_SMALLEST: u32 = 0b11 << 10;
 const _: () = assert!(DROPPED == -17, "the rule of products");
 /// One of so many coefficients may have products to be dropped for it to be worth to take these off.
 const FEW: usize = 6;
+/// Coefficients that are found before it is asked whether that is worth it.
+const TRIED: usize = 128;
 /// Places that may be written behind the last one.
-pub(super) const WRITTEN: usize = 16;
+pub(super) const WRITTEN: usize = ROWS_MAX;
 
 /// Places that there may be of so many coefficients, and room behind them.
 pub(crate) const fn room(coefficients: usize) -> usize {
-    (coefficients + 2 * TOGETHER) / FEW + WRITTEN
+    (coefficients + TRIED) / FEW + TOGETHER * ROWS_MAX + WRITTEN
+}
+
+/// The exponents of operands that the coefficients of a tile drop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DroppedExponents<'a> {
+    /// Those of each coefficient, `[tap][row]`.
+    pub(crate) each: &'a [Exponents],
+    /// Those that any coefficient of a tap drops.
+    pub(crate) of_taps: &'a [Exponents],
 }
 
 /// How far the exponent of a number is above -14. Numbers below 2^-14 have that exponent.
@@ -56,93 +69,100 @@ pub(super) fn dropped(coefficients: &[f32], to: &mut [Exponents]) {
     }
 }
 
-/// The exponents of the operands of each tap, `[tap][column]`, but zeros: once for each row of a tile.
+/// For each tap the exponents of operands that any of its coefficients drops.
+#[inline(always)]
+pub(super) fn dropped_of_taps<const ROWS: usize>(each: &[Exponents], to: &mut [Exponents]) {
+    for (tap, to) in each.as_chunks::<ROWS>().0.iter().zip(to) {
+        *to = tap.iter().fold(0, |all, exponents| all | exponents);
+    }
+}
+
+/// The exponents of the operands of each tap, `[tap][column]`, but zeros.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "larger exponents do not count")]
-pub(super) fn exponents<const COLUMNS: usize, const ROWS: usize>(operands: &[f32], to: &mut [Exponents]) {
-    for (tap, to) in operands.as_chunks::<COLUMNS>().0.iter().zip(to.as_chunks_mut::<ROWS>().0) {
+pub(super) fn exponents<const COLUMNS: usize>(operands: &[f32], to: &mut [Exponents]) {
+    for (tap, to) in operands.as_chunks::<COLUMNS>().0.iter().zip(to) {
         let bit = |&number: &f32| {
             let magnitude = magnitude(number);
             let bit = 1u32.wrapping_shl(above(magnitude));
             if magnitude == 0 { 0 } else { bit }
         };
-        *to = [tap.iter().map(bit).fold(0, |all, bit| all | bit) as Exponents; ROWS];
+        *to = tap.iter().map(bit).fold(0, |all, bit| all | bit) as Exponents;
     }
 }
 
-/// Finds the coefficients that have a product to be dropped, from the exponents that they drop and those of the operands. Gives their
-/// number, or none where there are many. Behind them [`room`] is written, too.
+/// Finds the coefficients that have a product to be dropped, from the exponents that they drop and those of the operands of each tap.
+/// Gives their number, or none where there are many. Behind them [`room`] is written, too.
 ///
 /// # Safety
 ///
 /// The processor has the unit, and places have [`room`] for as many coefficients.
 #[inline(always)]
 pub(super) unsafe fn find<V: Fused>(
-    (coefficients, ahead): (&[Exponents], usize),
+    dropped: DroppedExponents<'_>,
     operands: &[Exponents],
     places: &mut [u32],
 ) -> Option<usize> {
-    let (many, few) = coefficients.as_chunks();
-    let (many_operands, few_operands) = operands.as_chunks();
-    let places = places.as_mut_ptr();
-    let mut count = 0;
-    let mut firsts = (0u32..).step_by(TOGETHER);
-    for ((coefficients, operands), first) in many.iter().zip(many_operands).zip(&mut firsts) {
-        prefetch::read(coefficients.as_ptr().wrapping_add(ahead));
-        // SAFETY: as the caller says; `count` is as this function left it.
-        count = unsafe { find_some::<V>((coefficients, operands), first, (places, count)) }?;
+    const { assert!(V::ROWS <= ROWS_MAX, "there is room for the places of so many rows") };
+    let DroppedExponents { each, of_taps } = dropped;
+    assert!(
+        each.len() >= of_taps.len() * V::ROWS && operands.len() >= of_taps.len(),
+        "each tap has its exponents"
+    );
+    let mut found = Found { places: places.as_mut_ptr(), count: 0 };
+    let (many, few) = of_taps.as_chunks::<TOGETHER>();
+    let many_operands = operands.as_chunks::<TOGETHER>().0;
+    let mut firsts = (0..).step_by(TOGETHER);
+    for ((of_taps, operands), first) in many.iter().zip(many_operands).zip(&mut firsts) {
+        // SAFETY: as the caller says; each tap has its exponents.
+        unsafe { found.look::<V>((of_taps, operands), each.as_ptr(), first) }?;
     }
     if few.is_empty() {
-        return Some(count);
+        return Some(found.count);
     }
     let [mut last, mut last_operands] = [[0; TOGETHER]; 2];
     last[..few.len()].copy_from_slice(few);
-    last_operands[..few_operands.len()].copy_from_slice(few_operands);
-    // SAFETY: as above.
-    unsafe { find_some::<V>((&last, &last_operands), firsts.next()?, (places, count)) }
+    let first = firsts.next()?;
+    last_operands[..few.len()].copy_from_slice(&operands[first..][..few.len()]);
+    // SAFETY: as above; taps that are not there drop nothing.
+    unsafe { found.look::<V>((&last, &last_operands), each.as_ptr(), first) }?;
+    Some(found.count)
 }
 
-/// Finds some of them behind so many that were found, and gives the number of all; none where that is many.
-///
-/// # Safety
-///
-/// The processor has the unit, and places have [`room`] for all coefficients up to the last of these.
-#[inline(always)]
-unsafe fn find_some<V: Fused>(
-    (coefficients, operands): (&[Exponents; TOGETHER], &[Exponents; TOGETHER]),
-    first: u32,
-    (places, count): (*mut u32, usize),
-) -> Option<usize> {
-    // SAFETY: as the caller says.
-    let which = unsafe { V::common(coefficients, operands) };
-    let end = count + which.count_ones() as usize;
-    if end * FEW > first as usize + 2 * TOGETHER {
-        return None;
-    }
-    // SAFETY: there is room for `WRITTEN` places behind the last one that may be found so far.
-    unsafe { V::put_places(which, first, places.wrapping_add(count)) };
-    Some(end)
+/// Places of coefficients that were found.
+struct Found {
+    places: *mut u32,
+    count: usize,
 }
 
-/// Writes the places of the bits that are set, the first of which has this place, some at a time.
-///
-/// # Safety
-///
-/// They can be written, and [`WRITTEN`] more.
-#[inline(always)]
-pub(super) unsafe fn put_places(mut which: u64, first: u32, mut to: *mut u32) {
-    const AT_ONCE: usize = 4;
-    // How many there are is hard to guess for a processor. So some places are written in any case, and few have more.
-    loop {
-        for at in 0..AT_ONCE {
+impl Found {
+    /// Looks at some taps, from `first` on; none where too many coefficients are found.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit, and places have [`room`] for all coefficients up to the last of these. Each tap that drops any of
+    /// its operands has the exponents of each of its coefficients.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a tile has less than 2^32 coefficients")]
+    unsafe fn look<V: Fused>(
+        &mut self,
+        (of_taps, operands): (&[Exponents; TOGETHER], &[Exponents; TOGETHER]),
+        each: *const Exponents,
+        first: usize,
+    ) -> Option<()> {
+        // SAFETY: as the caller says.
+        let mut which = unsafe { V::common(of_taps, operands) };
+        while which != 0 {
+            let tap = which.trailing_zeros() as usize;
+            which &= which - 1;
+            let place = (first + tap) * V::ROWS;
             // SAFETY: as the caller says.
-            unsafe { to.wrapping_add(at).write(first.wrapping_add(which.trailing_zeros())) };
-            which &= which.wrapping_sub(1);
+            let rows = unsafe { V::common_rows(each.wrapping_add(place), operands[tap]) };
+            // SAFETY: there is room for `WRITTEN` places behind the last one that may be found so far.
+            unsafe { V::put_places(rows, place as u32, self.places.wrapping_add(self.count)) };
+            self.count += rows.count_ones() as usize;
         }
-        if which == 0 {
-            return;
-        }
-        to = to.wrapping_add(AT_ONCE);
+        (self.count * FEW <= (first + TOGETHER) * V::ROWS + TRIED).then_some(())
     }
 }
 
@@ -181,7 +201,7 @@ pub(super) unsafe fn start<V: Fused, const ROWS: usize, const VECTORS: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Kernel, Tier};
+    use super::super::Tier;
     use super::*;
     use crate::engine::numerics::halves::value;
 
@@ -223,41 +243,46 @@ mod tests {
     #[test]
     fn exponents_of_a_tap_are_none_of_its_zeros() {
         for tier in tiers() {
-            let Kernel { rows, columns, .. } = tier.code().many;
+            let columns = tier.code().many.columns;
             let mut panel = vec![8.0; 4 * columns];
             panel[0] = -0.375;
             panel[2] = 0.0;
             panel[columns + 1] = 2f32.powi(-20);
             panel[columns + 2] = -1.0;
             panel[2 * columns..3 * columns].fill(-0.0);
-            let mut found = vec![0; 4 * rows];
+            let mut found = vec![0; 4];
             tier.code().exponents(&panel, &mut found);
-            let expected: Vec<_> =
-                [1 << 12, 1 | 1 << 14, 0, 0].into_iter().flat_map(|all: u16| vec![all; rows]).collect();
-            assert_eq!(found, expected, "{}", tier.name());
+            assert_eq!(found, [1 << 12, 1 | 1 << 14, 0, 0], "{}", tier.name());
         }
     }
 
     #[test]
     fn coefficients_are_found_that_drop_an_exponent_of_their_operands() {
-        let length = 2 * TOGETHER + 7;
-        let (mut coefficients, mut operands) = (vec![0b0011; length], vec![0b1100; length]);
-        for place in [0, 15, 16, 31, 32, 63, 64, 134] {
-            coefficients[place] = 0b0110;
-        }
-        operands[64] = 0;
-        operands[65] = 0b0001;
-        coefficients[66] = 0;
-        coefficients[100..100 + WRITTEN + 1].fill(0b1000);
-        let expected: Vec<u32> =
-            [0, 15, 16, 31, 32, 63, 65].into_iter().chain(100..=104).chain([134]).collect();
+        const TAPS: usize = 2 * TOGETHER + 7;
         for tier in tiers() {
-            let mut found = vec![0; room(length)];
-            let count = tier.code().find((&coefficients, 0), &operands, &mut found);
-            assert_eq!(count, Some(expected.len()), "{}", tier.name());
-            assert_eq!(found[..expected.len()], expected, "{}", tier.name());
-            let many = vec![0b1000; length];
-            assert_eq!(tier.code().find((&many, 0), &operands, &mut found), None, "{}", tier.name());
+            let rows = tier.code().many.rows;
+            let find = |each: &[Exponents], operands: &[Exponents]| {
+                let mut of_taps = [0; TAPS];
+                tier.code().dropped_of_taps(each, &mut of_taps);
+                let mut found = vec![0; room(each.len())];
+                let dropped = DroppedExponents { each, of_taps: &of_taps };
+                tier.code().find(dropped, operands, &mut found).map(|count| found[..count].to_vec())
+            };
+            let mut operands = [0b1100; TAPS];
+            let mut each = vec![0b0011; TAPS * rows];
+            // All rows of a tap, the first and the last one of others, at both ends of what is looked at together.
+            each[3 * rows..4 * rows].fill(0b1000);
+            let found = [0, TOGETHER * rows - 1, TOGETHER * rows, (TAPS - 1) * rows, TAPS * rows - 1];
+            found.into_iter().for_each(|place| each[place] = 0b0110);
+            // A tap with another operand, and one with none that counts.
+            operands[5] = 0b0001;
+            operands[6] = 0;
+            each[6 * rows..7 * rows].fill(0b1111);
+            let mut expected: Vec<_> = (3 * rows..4 * rows).chain(5 * rows..6 * rows).chain(found).collect();
+            expected.sort_unstable();
+            let expected = expected.into_iter().map(|place| place as u32).collect();
+            assert_eq!(find(&each, &operands), Some(expected), "{}", tier.name());
+            assert_eq!(find(&vec![0b1000; TAPS * rows], &operands), None, "{}", tier.name());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::make_room;
 use super::packing::{Packing, Tiles};
-use crate::engine::kernels::{Exponents, Extent, GRANULE};
+use crate::engine::kernels::{DroppedExponents, Exponents, Extent, GRANULE};
 
 #[derive(Debug, Default)]
 pub(super) struct Packed {
@@ -14,12 +14,15 @@ pub(super) struct Packed {
     extents: Vec<Extent>,
     /// The exponents of operands that each drops, if that is of use.
     exponents: Vec<Exponents>,
+    /// The same that any coefficient of a tap drops, `[group][tile][tap]`.
+    exponents_of_taps: Vec<Exponents>,
     /// Singles of a tile.
     size: usize,
     /// Granules of a tile.
     granules: usize,
     /// Whether one tile serves all groups.
     is_shared: bool,
+    taps: usize,
     /// Rows of a tile.
     rows: usize,
     /// Tiles of a group.
@@ -35,27 +38,34 @@ impl Packed {
     /// Makes room for the coefficients of a pass, and hands it out in shares for threads.
     pub(super) fn shares(&mut self, packing: &Packing<'_>) -> impl Iterator<Item = Tiles<'_>> + Send {
         (self.rows, self.tiles, self.size) = (packing.rows, packing.tiles(), packing.size());
-        self.granules = packing.shape.taps().div_ceil(GRANULE);
+        self.taps = packing.shape.taps();
+        self.granules = self.taps.div_ceil(GRANULE);
         self.is_shared = packing.coefficients.is_none();
         let count = if self.is_shared { 1 } else { packing.shape.groups * self.tiles };
         let all = make_room(&mut self.all, count * self.size);
         self.extents.resize(count * self.granules, Extent::NONE);
-        let kept = if packing.has_exponents { self.size } else { 0 };
+        let kept = |each: usize| if packing.has_exponents { each } else { 0 };
+        let [kept, kept_of_taps] = [self.size, self.taps].map(kept);
         self.exponents.resize(count * kept, 0);
+        self.exponents_of_taps.resize(count * kept_of_taps, 0);
         let share = packing.share();
         let all = all.chunks_mut(share * self.size);
         let extents = self.extents.chunks_mut(share * self.granules);
-        let mut exponents = self.exponents.chunks_mut((share * kept).max(1));
+        let mut each = self.exponents.chunks_mut((share * kept).max(1));
+        let mut of_taps = self.exponents_of_taps.chunks_mut((share * kept_of_taps).max(1));
         all.zip(extents).enumerate().map(move |(i, (all, extents))| {
-            let exponents = exponents.next().unwrap_or_default();
+            let exponents = [each.next().unwrap_or_default(), of_taps.next().unwrap_or_default()];
             Tiles { first: i * share, all, extents, exponents }
         })
     }
 
     /// The exponents of operands that the coefficients of some taps drop.
-    pub(super) fn exponents(&self, group: usize, tile: usize, taps: Range<usize>) -> &[Exponents] {
-        let at = self.index(group, tile) * self.size;
-        &self.exponents[at + taps.start * self.rows..][..taps.len() * self.rows]
+    pub(super) fn exponents(&self, group: usize, tile: usize, taps: Range<usize>) -> DroppedExponents<'_> {
+        let tile = self.index(group, tile);
+        DroppedExponents {
+            each: &self.exponents[tile * self.size + taps.start * self.rows..][..taps.len() * self.rows],
+            of_taps: &self.exponents_of_taps[tile * self.taps + taps.start..][..taps.len()],
+        }
     }
 
     /// Coefficients of a tile: so far behind each lies the same of the next tile.

@@ -44,8 +44,8 @@ pub(super) struct Tiles<'a> {
     pub(super) all: &'a mut [f32],
     /// The measures of each tile, granule by granule.
     pub(super) extents: &'a mut [Extent],
-    /// The exponents of operands that each drops, or nothing.
-    pub(super) exponents: &'a mut [Exponents],
+    /// The exponents of operands that each drops and those that any of a tap drops, or nothing.
+    pub(super) exponents: [&'a mut [Exponents]; 2],
 }
 
 #[expect(
@@ -83,7 +83,8 @@ impl<'a> Packing<'a> {
         }
         let granules = shape.taps().div_ceil(GRANULE);
         let tiles = all.chunks_exact_mut(size).zip(extents.chunks_exact_mut(granules));
-        let mut exponents = exponents.chunks_exact_mut(size);
+        let [each, of_taps] = exponents;
+        let mut exponents = each.chunks_exact_mut(size).zip(of_taps.chunks_exact_mut(shape.taps()));
         for (number, (tile, extents)) in (first..).zip(tiles) {
             if pace.spend(size / VECTOR + 1) {
                 return;
@@ -93,8 +94,9 @@ impl<'a> Packing<'a> {
                 tile.chunks_exact_mut(rows).for_each(|tap| tap[real..].fill(0.0));
             }
             code.measure_tile(tile, rows, extents);
-            if let Some(exponents) = exponents.next() {
-                code.dropped(tile, exponents);
+            if let Some((each, of_taps)) = exponents.next() {
+                code.dropped(tile, each);
+                code.dropped_of_taps(each, of_taps);
             }
         }
     }

@@ -17,8 +17,8 @@ use super::shape::Shape;
 use super::stages::{Measured, Stages};
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{
-    Adding, Block, Code, Exponents, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port, SCALE, Source,
-    Stretch, Strip, Window, room,
+    Adding, Block, Code, DroppedExponents, Exponents, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port,
+    SCALE, Source, Stretch, Strip, Window, room,
 };
 use crate::engine::numerics::sum::{self, Tap, in_units};
 
@@ -54,7 +54,7 @@ pub(super) struct Operands<'a> {
     pub(super) offsets: &'a Offsets,
     pub(super) coefficients: &'a [f32],
     /// The exponents that coefficients drop and those of the operands, if they are known.
-    pub(super) exponents: Option<[&'a [Exponents]; 2]>,
+    pub(super) exponents: Option<(DroppedExponents<'a>, &'a [Exponents])>,
 }
 
 /// The sums of a tile among those of a worker.
@@ -76,7 +76,7 @@ pub(super) struct Worker {
     /// A row on its way into planes.
     pub(super) row: Vec<f32>,
     stretches: Vec<Stretch>,
-    /// The exponents of the operands of each tap, once for each row of a tile, `[panel][tap][row]`.
+    /// The exponents of the operands of each tap, `[panel][tap]`.
     exponents: Vec<Exponents>,
     /// Pixels of a panel whose cuts are not kept.
     pub(super) pixels: Vec<Pixels>,
@@ -237,8 +237,8 @@ impl PassContext<'_> {
                         offsets,
                         coefficients: self.coefficients.tile(group, tile, taps.clone()),
                         exponents: may_drop.then(|| {
-                            let of_tile = self.coefficients.exponents(group, tile, taps.clone());
-                            [of_tile, &exponents[i * of_tile.len()..][..of_tile.len()]]
+                            let dropped = self.coefficients.exponents(group, tile, taps.clone());
+                            (dropped, &exponents[i * taps.len()..][..taps.len()])
                         }),
                     };
                     self.add(kernel, block, (stages, tile, number), sums, results, pace);
@@ -330,9 +330,9 @@ impl PassContext<'_> {
         // The next tile's coefficients lie behind this one's.
         let ahead = self.coefficients.size();
         let dropped =
-            exponents.filter(|_| stage.drops && chunks.is_some()).and_then(|[of_tile, of_panel]| {
-                dropping.resize(room(of_tile.len()), 0);
-                self.code.find((of_tile, ahead), of_panel, dropping).map(|count| &dropping[..count])
+            exponents.filter(|_| stage.drops && chunks.is_some()).and_then(|(by_tile, of_panel)| {
+                dropping.resize(room(by_tile.each.len()), 0);
+                self.code.find(by_tile, of_panel, dropping).map(|count| &dropping[..count])
             });
         let mut least = if stage.drops && dropped.is_none() {
             self.least((least, least_of), (tile, number), coefficients)
@@ -414,10 +414,9 @@ impl PassContext<'_> {
     /// Finds the exponents of the operands of so many taps of a worker's panels.
     fn look(&self, panels: usize, taps: usize, worker: &mut Worker) {
         let (room, columns) = (self.room(taps), self.layout.kernel.columns);
-        let each = taps * self.layout.kernel.rows;
-        worker.exponents.resize(panels * each, 0);
+        worker.exponents.resize(panels * taps, 0);
         let panels = worker.panels.singles().chunks_exact(room);
-        for (panel, exponents) in panels.zip(worker.exponents.chunks_exact_mut(each)) {
+        for (panel, exponents) in panels.zip(worker.exponents.chunks_exact_mut(taps)) {
             self.code.exponents(&panel[..taps * columns], exponents);
         }
     }
