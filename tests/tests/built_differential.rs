@@ -26,7 +26,6 @@ fn built_program_leaves_the_same_bytes_on_both() {
     assert_eq!(ends[ProgramEnd::Done as usize], seeds.len() as u64, "what can be built runs");
 }
 
-/// Requirement: ENG-02
 #[test]
 fn program_whose_tensors_lie_on_chip_and_in_scratch_memory_leaves_the_same_bytes_on_both() {
     let seeds: Vec<u64> = programs(CROWDED_PROGRAMS).collect();
