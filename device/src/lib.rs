@@ -44,7 +44,7 @@ pub mod power;
 pub mod refusal;
 mod report;
 pub mod sram;
-mod stored;
+mod stored_words;
 pub mod td;
 pub mod time;
 pub mod timing;

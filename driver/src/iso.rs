@@ -10,8 +10,8 @@
 //! A context that is given back takes everything along: its mappings, its tables' place in the windows, what the
 //! translation buffer holds of it, and its arena, of which the next client gets another.
 
-mod line;
 mod shared;
+mod waiting_line;
 
 use std::collections::BTreeMap;
 
@@ -26,9 +26,9 @@ use crate::bo::{Space, StoreId};
 use crate::bus::{Arena, ArenaId, Bus, BusError, Operation};
 use crate::dart::{Controller, Nub, TableError};
 use crate::front::{FileId, User};
-use crate::per::PerContext;
+use crate::per_number::PerContext;
 use crate::usage::Rules;
-use line::Line;
+use waiting_line::Line;
 
 /// A context that cannot be had or given back.
 #[derive(Debug, Error)]

@@ -28,7 +28,7 @@ mod files;
 mod hardware;
 mod ioctl;
 mod journal;
-mod per;
+mod per_number;
 mod pool;
 mod progress;
 mod stats;

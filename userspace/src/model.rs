@@ -1,6 +1,5 @@
 //! A program to be run: all of it, without the file that it came in.
 
-mod beside;
 pub mod compare;
 pub mod compile;
 mod cut;
@@ -12,18 +11,19 @@ mod layers;
 pub mod limits;
 mod lower;
 pub mod mil;
+mod neighbour_files;
 pub mod network;
 pub mod onnx;
 mod options;
 mod problem;
 pub mod protobuf;
 
-pub use beside::Beside;
 pub use compile::{Compiled, compile, compile_file};
 pub use error::ModelError;
 pub use execute::execute;
 pub use lower::Step;
 pub(crate) use lower::onto;
+pub use neighbour_files::Beside;
 pub use options::Options;
 pub use problem::{Problem, Remedy, Why, grouped};
 

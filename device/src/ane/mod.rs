@@ -43,7 +43,7 @@ use crate::pe_mmu::{Node, PeMmu};
 use crate::power::Power;
 use crate::report::Reporter;
 use crate::sram::Sram;
-use crate::stored::Stored;
+use crate::stored_words::Stored;
 use crate::td::fetch::Descriptor;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;

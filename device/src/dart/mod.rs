@@ -26,7 +26,7 @@
 //! the window as any other address does.
 #![expect(clippy::result_large_err, reason = "the descriptor is what drivers get, and faults are rare")]
 
-mod behind;
+mod behind_pe_mmu;
 pub mod check;
 pub mod dma;
 mod fault;

@@ -13,7 +13,7 @@
 
 pub mod cancel;
 pub mod executor;
-mod kept;
+mod kept_state;
 mod kernel_fetcher;
 mod kernels;
 mod l2;
@@ -38,7 +38,7 @@ use thiserror::Error;
 
 use self::cancel::Cancel;
 pub use self::executor::Executor;
-pub use self::kept::Kept;
+pub use self::kept_state::Kept;
 pub use self::kernels::Tier;
 use self::plan::inferred::Inferred;
 use self::plan::verdict::Verdict;

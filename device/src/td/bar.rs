@@ -20,7 +20,7 @@ use ane_uapi::register::{Reg, Word};
 use thiserror::Error;
 
 use super::register_file::{BASES, RegisterFile};
-use super::used::Used;
+use super::used_words::Used;
 
 /// The BAR of the constants, which coefficients are relative to where the header names none.
 const CONSTANTS: u8 = 1;

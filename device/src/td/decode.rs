@@ -14,9 +14,9 @@ use ane_uapi::register::{Field, Register, Show, Word};
 
 use super::error::DescriptorError;
 use super::fetch::Descriptor;
-use super::known;
+use super::known_values;
 use super::register_file::RegisterFile;
-use super::used::Used;
+use super::used_words::Used;
 
 /// Where header words stand among record addresses in errors, which have no place of their own there (Chosen).
 pub const HEADER_AT: u32 = 0x2_0000;
@@ -107,7 +107,7 @@ fn check_unexplained(register: &Register, address: u32, value: u32) -> Result<()
 }
 
 fn check_words(file: &RegisterFile) -> Result<(), DescriptorError> {
-    if known::holds(file.words()) {
+    if known_values::holds(file.words()) {
         return Ok(());
     }
     let used = Used::by(file);

@@ -14,6 +14,6 @@ pub mod bar;
 pub mod decode;
 pub mod error;
 pub mod fetch;
-mod known;
+mod known_values;
 pub mod register_file;
-mod used;
+mod used_words;

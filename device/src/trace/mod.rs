@@ -21,8 +21,8 @@
 pub mod chrome;
 pub mod clock;
 pub mod event;
-pub mod line;
 pub mod recent;
+pub mod text_line;
 
 pub use self::clock::Clock;
 pub use self::event::{Event, Task, What};

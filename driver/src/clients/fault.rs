@@ -24,7 +24,7 @@ use crate::clock::Time;
 use crate::front::FileId;
 use crate::hardware::{Caught, Hardware};
 use crate::journal::LineKind;
-use crate::per::PerContext;
+use crate::per_number::PerContext;
 
 /// How long a context is parked after a real fault.
 const PARK: Duration = Duration::from_millis(RECOVERY_PARK_MS as u64);

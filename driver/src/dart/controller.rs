@@ -14,7 +14,7 @@ use ane_uapi::hw::space::EngineOffset;
 use super::mapper::{Mapper, OWN_BYTES};
 use super::tables::{TABLES_BYTES, TableError, Tables};
 use crate::bus::{Bus, BusError, DmaMemory, Operation};
-use crate::per::PerContext;
+use crate::per_number::PerContext;
 
 /// How often the DART is asked whether it is done dropping translations before it is taken for stuck (Chosen):
 /// the model is done at once.

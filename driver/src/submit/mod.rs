@@ -49,7 +49,7 @@ use ane_uapi::ioctl::param::IN_FENCES_MAX;
 use crate::bo::{BufferId, Use};
 use crate::clock::Time;
 use crate::front::FileId;
-use crate::per::PerQueue;
+use crate::per_number::PerQueue;
 use crate::program::ProgramId;
 use crate::tm::{Place, RequestId};
 

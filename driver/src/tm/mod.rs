@@ -38,7 +38,7 @@ use self::lines::{Lines, Stamp};
 use self::nids::Nids;
 use self::queue::Queue;
 use crate::bus::{Bus, BusError, Operation};
-use crate::per::PerQueue;
+use crate::per_number::PerQueue;
 
 pub(crate) use self::queue::{priority_word, queue_of};
 

@@ -12,7 +12,7 @@ use ane_uapi::hw::tq::{self, Pairing, QueueId, QueueStatus, RequestNid, RequestS
 
 use super::{Job, RequestId, manager};
 use crate::bus::Operation;
-use crate::per::PerSlot;
+use crate::per_number::PerSlot;
 
 /// The queue of a client's priority: the one of the same number.
 ///

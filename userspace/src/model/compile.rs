@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::beside::Beside;
 use super::error::ModelError;
 use super::imported::Imported;
 use super::limits::{FILE_BYTES_MAX, PIPE_BYTES_MAX};
 use super::lower::{self, Step};
+use super::neighbour_files::Beside;
 use super::network::Network;
 use super::options::Options;
 use super::protobuf::{Damage, Message};

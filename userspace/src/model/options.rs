@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::beside::Beside;
+use super::neighbour_files::Beside;
 use super::network::Array;
 
 /// The choices that are made before the run.

@@ -23,10 +23,10 @@
 //! * [`run`]: carrying it out.
 //! * [`Shown`]: what it says.
 
+mod output;
 mod run;
 mod script;
-mod shown;
 
+pub use output::{Shown, What};
 pub use run::{Failed, run};
 pub use script::{BadLine, Command, Memory, Script};
-pub use shown::{Shown, What};

@@ -12,8 +12,8 @@ use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::register::{Reg, Word};
 use thiserror::Error;
 
+use super::output::{Shown, What};
 use super::script::{Command, Memory, Script};
-use super::shown::{Shown, What};
 
 /// How long a `wait` may take.
 const LIMIT: Duration = Duration::from_secs(2);

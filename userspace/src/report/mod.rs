@@ -9,7 +9,7 @@
 //! * `ran`: the task that ended a run.
 //! * `page.html`, `page.css`, `page.js`: how it looks.
 
-mod ran;
+mod failed_run;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::container::Program;
 use crate::decode::ProgramReport;
 use crate::diff::{Comparison, programs};
-pub use ran::{Ended, ended};
+pub use failed_run::{Ended, ended};
 use walk::ShownTasks;
 
 const HTML: &str = include_str!("page.html");

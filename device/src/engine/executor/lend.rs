@@ -24,7 +24,7 @@ use super::compute::Compute;
 use super::reach::Device;
 use super::thread::Bell;
 use crate::dart::Dart;
-use crate::engine::kept::Chip;
+use crate::engine::kept_state::Chip;
 use crate::engine::{EngineError, Ports};
 use crate::kernel_memory::KernelMemory;
 use crate::sram::Sram;

@@ -32,7 +32,7 @@ use self::pass::{Begun, Left};
 use self::reach::Reach;
 use self::thread::{Bell, EngineThread, ThreadPass};
 use super::cancel::Watch;
-use super::kept::{Chip, Kept, Passed};
+use super::kept_state::{Chip, Kept, Passed};
 use super::plan::Pass;
 use super::plan::cache::{Costed, PlanCache};
 use super::plan::verdict::Verdict;

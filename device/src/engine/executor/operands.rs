@@ -8,7 +8,7 @@ use vm_memory::GuestMemory;
 use super::compute::{Compute, LONG_ELEMENTS, Staging};
 use super::reach::Reach;
 use crate::dart::{Access, Circuit};
-use crate::engine::kept::Passed;
+use crate::engine::kept_state::Passed;
 use crate::engine::l2::Unknown;
 use crate::engine::plan::operand::{ChipPlace, Element, Origin, Shape, Sink, Source, Window};
 use crate::engine::plan::verdict::Verdict;

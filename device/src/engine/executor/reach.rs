@@ -19,7 +19,7 @@ use super::lend::{Borrower, Pause};
 use super::operands::{SOURCE1, SOURCE2};
 use crate::dart::{Circuit, Dart, Dma, Origin as Purpose};
 use crate::engine::cancel::{Cancel, Limited, Pace, TURN, VECTOR, Watch};
-use crate::engine::kept::Chip;
+use crate::engine::kept_state::Chip;
 use crate::engine::plan::operand::MemoryPlace;
 use crate::engine::{EngineError, Ports, Result, TaskContext};
 use crate::kernel_memory::KernelMemory;

@@ -13,10 +13,10 @@
 //! * `vector`: outputs of one pixel.
 //! * `definition`: one output at a time.
 
-mod alone;
 mod coefficients;
 mod cuts;
 mod definition;
+mod kernel_alone;
 mod layout;
 mod lines;
 mod maximum;
@@ -30,7 +30,7 @@ mod stages;
 mod tests;
 mod vector;
 
-pub use self::alone::Alone;
+pub use self::kernel_alone::Alone;
 pub use self::shape::{Convolution, Reads, ShapeError};
 pub use super::kernels::Tier;
 

@@ -6,7 +6,7 @@
 //!
 //! * `held`: tensors of any rank over a tensor of the builder.
 //! * `columns`: another axis as columns. `wish`: who wants which.
-//! * `each`: operations element by element over operands that stretch.
+//! * `elementwise`: operations element by element over operands that stretch.
 //! * `maps`, `wave`, `joins`, `arrange`, `reduce`, `norm`, `product`, `convolution`, `window`: operations.
 //! * `taps`: which taps of a kernel become channels. `stack`: the operand with those channels. `volume`: kernels
 //!   that move along depth as well.
@@ -14,7 +14,7 @@
 mod arrange;
 mod columns;
 mod convolution;
-mod each;
+mod elementwise;
 mod held;
 mod joins;
 mod maps;

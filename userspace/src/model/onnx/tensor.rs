@@ -3,7 +3,7 @@
 
 use half::{bf16, f16};
 
-use crate::model::beside::{Beside, Files};
+use crate::model::neighbour_files::{Beside, Files};
 use crate::model::network::array::{Array, elements};
 use crate::model::network::{Fault, Kind};
 use crate::model::protobuf::{Damage, Field, Message};

@@ -4,19 +4,19 @@ mod argument;
 mod arrange;
 mod attention;
 mod circular;
-mod earlier;
+mod earlier_versions;
 mod elementwise;
+mod known_parts;
 mod linear;
 mod lookup;
 mod normal;
-mod picked;
-mod placed;
 mod point;
 mod power;
 mod quantized;
 mod recurrent;
 mod reduce;
 mod resize;
+mod single_elements;
 mod whole;
 mod window;
 
@@ -84,7 +84,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
         elementwise::call,
         power::call,
         arrange::call,
-        picked::call,
+        single_elements::call,
         lookup::call,
         circular::call,
         reduce::call,
@@ -97,7 +97,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
         recurrent::call,
         resize::call,
     ];
-    earlier::operands(call)?;
+    earlier_versions::operands(call)?;
     for family in families {
         if let Some(values) = family(call)? {
             call.all_seen()?;

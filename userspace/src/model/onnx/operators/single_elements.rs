@@ -1,7 +1,7 @@
 //! Elements that indices pick one by one, or put.
 //!
 //! The engine has no such operation. Exporters leave them in tables of positions, where data and indices are known before the
-//! run. Of computed data, whole parts are picked and put by known indices (`placed`); the rest is refused.
+//! run. Of computed data, whole parts are picked and put by known indices (`known_parts`); the rest is refused.
 
 use super::{Call, Made, one, placed};
 use crate::model::layers::Layers;
@@ -17,8 +17,8 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     let is_known =
         |index: usize| call.optional(index).is_none_or(|value| call.network.known(value).is_some());
     match operator {
-        "GatherND" if !is_known(0) => return one(placed::picked(call, &indices)?),
-        "ScatterND" if !(is_known(0) && is_known(2)) => return one(placed::put(call, &indices)?),
+        "GatherND" if !is_known(0) => return one(known_parts::picked(call, &indices)?),
+        "ScatterND" if !(is_known(0) && is_known(2)) => return one(known_parts::put(call, &indices)?),
         _ => {}
     }
     let data = call.known(0)?.clone();

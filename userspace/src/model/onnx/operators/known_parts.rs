@@ -4,7 +4,7 @@
 //! those of the data; then each row of the result is picked from both. Elements only move, so nothing is rounded.
 
 use super::Call;
-use super::picked::{Parts, parts};
+use super::single_elements::{Parts, parts};
 use crate::model::layers::Layers;
 use crate::model::network::{Array, Fault, Operation, ValueId};
 use crate::model::problem::Why;
