@@ -3,7 +3,7 @@
 //! The engine has no such operation. Exporters leave them in tables of positions, where data and indices are known before the
 //! run. Of computed data, whole parts are picked and put by known indices (`known_parts`); the rest is refused.
 
-use super::{Call, Made, one, placed};
+use super::{Call, Made, known_parts, one};
 use crate::model::layers::Layers;
 use crate::model::network::{Array, Fault, array};
 use crate::model::problem::Why;
