@@ -52,10 +52,18 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
+/// The glossary: the terms, and the words that mean several things.
+fn glossary() -> (String, String) {
+    let text = read("docs/glossary.md");
+    let (terms, words) =
+        text.split_once("\n## One word, several things\n").expect("the glossary has two tables");
+    (terms.to_owned(), words.to_owned())
+}
+
 #[test]
 fn glossary_term_leads_to_a_file_that_exists_and_names_its_founding_document() {
-    let text = read("docs/glossary.md");
-    let rows = rows(&text);
+    let (terms, _) = glossary();
+    let rows = rows(&terms);
     assert!(rows.len() > 40, "the glossary has only {} terms", rows.len());
     for row in rows {
         let [term, files, source] = row[..] else { panic!("a row has three cells: {row:?}") };
@@ -65,6 +73,21 @@ fn glossary_term_leads_to_a_file_that_exists_and_names_its_founding_document() {
             assert!(root().join(file).exists(), "{term} leads to {file}, which does not exist");
         }
         assert!(!source.is_empty(), "{term} names no founding document");
+    }
+}
+
+#[test]
+fn word_of_the_glossary_has_several_meanings_and_leads_to_files_that_exist() {
+    let (_, words) = glossary();
+    let rows = rows(&words);
+    assert!(!rows.is_empty(), "the glossary has no words with several meanings");
+    for row in rows {
+        let [word, meanings @ ..] = &row[..] else { panic!("a row has cells: {row:?}") };
+        let meant = meanings.iter().filter(|&&meaning| meaning != "-").count();
+        assert!(meant > 1, "{word} has {meant} meaning: {row:?}");
+        for file in meanings.iter().flat_map(|meaning| code_spans(meaning)) {
+            assert!(root().join(file).exists(), "{word} leads to {file}, which does not exist");
+        }
     }
 }
 
