@@ -53,7 +53,7 @@ pub(crate) use self::measure::{Extent, GRANULE};
 pub(crate) use self::ordered::{LOWEST, half};
 pub(crate) use self::sparse::{DroppedExponents, Exponents, room};
 pub(crate) use self::spread::Spread;
-pub(crate) use self::vector::{Stream, Tap};
+pub(crate) use self::vector::{MOST_OUTPUTS, Stream, Tap};
 pub(crate) use self::window::Window;
 
 /// A kind of vector unit.

@@ -9,10 +9,12 @@
 //! sums, because an addition waits for the one before it.
 #![expect(unsafe_code, reason = "vectors are read from slices and written to them")]
 
-use super::lanes::Outputs;
+use super::lanes::{LONGEST, Outputs};
 use super::measure::least;
 use super::prefetch;
 
+/// The most outputs that any tier streams together.
+pub(crate) const MOST_OUTPUTS: usize = 2 * LONGEST;
 const CHAINS: usize = 4;
 /// Taps between one that is added and one whose coefficients are asked for: without that, large matrices take twice as long.
 const AHEAD: usize = 128;
@@ -118,13 +120,10 @@ mod tests {
     use crate::engine::numerics::halves;
     use crate::engine::numerics::product;
 
-    /// The most outputs that any tier streams together.
-    const MOST: usize = 32;
-
     /// How many outputs each tier streams together.
     fn streams() -> impl Iterator<Item = (Tier, usize)> {
         let of_tier = |tier: Tier| {
-            (1..=MOST).filter_map(move |outputs| {
+            (1..=MOST_OUTPUTS).filter_map(move |outputs| {
                 tier.code().streamed(|together| together == outputs).map(|outputs| (tier, outputs))
             })
         };
@@ -152,7 +151,7 @@ mod tests {
             let fits = |&half: &u16| (halves::value(half) * halves::value(operand)).abs() < 63.0;
             let ends = (0..31u16).flat_map(|field| [field << 10, field << 10 | 0x8001, field << 10 | 0x3ff]);
             let mut all: Vec<_> = ends.filter(fits).collect();
-            all.resize(all.len().next_multiple_of(MOST), 0);
+            all.resize(all.len().next_multiple_of(MOST_OUTPUTS), 0);
             for (tier, outputs) in streams() {
                 for coefficients in all.chunks_exact(outputs) {
                     let expected = coefficients.iter().map(|&half| 7 + product::of(operand, half) as i32);

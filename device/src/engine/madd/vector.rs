@@ -10,7 +10,7 @@ use super::packing::{side_by_side, turned_side_by_side};
 use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::turn::BLOCK;
-use crate::engine::kernels::{Code, Finish, Pixels, Port, Stream, Tap, Window};
+use crate::engine::kernels::{Code, Finish, MOST_OUTPUTS, Pixels, Port, Stream, Tap, Window};
 use crate::engine::numerics::halves::{INFINITY, Operand, value};
 use crate::engine::numerics::product::UNIT;
 use crate::engine::numerics::sum::{LIMIT, in_units};
@@ -21,8 +21,6 @@ const MANY: usize = 128;
 const FEW: usize = 32;
 /// Lanes of planes that become whole vectors of any tier.
 const LANES: usize = 16;
-/// The most outputs that are streamed together on any tier.
-const TOGETHER: usize = 32;
 /// Coefficients that are a thread's share at a time, about.
 const SHARE: usize = 1 << 16;
 /// The bound of the added magnitudes in single precision, less than 64 by more than all roundings.
@@ -155,11 +153,11 @@ impl<'a> PixelPass<'a> {
     }
 
     /// The sums of neighbouring outputs, so many taps at a time, unless they may not be right.
-    fn sums(&self, first: usize, together: usize) -> Option<[i32; TOGETHER]> {
+    fn sums(&self, first: usize, together: usize) -> Option<[i32; MOST_OUTPUTS]> {
         let shape = self.definition.shape;
         let (plane, lane, taps) = (first / shape.lanes, first % shape.lanes, shape.taps());
         let group = first / shape.group_outputs;
-        let mut all = [0; TOGETHER];
+        let mut all = [0; MOST_OUTPUTS];
         let sums = &mut all[..self.together];
         let mut largest_bias = 0;
         for (lane, sum) in sums.iter_mut().enumerate() {
