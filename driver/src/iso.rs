@@ -2,7 +2,7 @@
 //!
 //! A context is a stream of the DART with page tables and an arena of its own. Requests of one context cannot reach the
 //! mappings of another. The base context is like the others, and is given out first. A file that asks when all contexts are
-//! taken is refused, waits (in `line`), or shares one; it says itself which. A file that cannot say it shares with others
+//! taken is refused, waits (in `waiting_line`), or shares one; it says itself which. A file that cannot say it shares with others
 //! that cannot (`beside`). A file that shares a context reaches all of its addresses, so only files of one user share.
 //! The number of contexts that one user may have is bounded ([`User`]). A user who has them all is treated as if all were
 //! taken.

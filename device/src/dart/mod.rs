@@ -14,7 +14,7 @@
 //! * `translate`: what a transfer has to pass, with `pieces` for what it comes to.
 //! * `fault`: what is captured of a transfer that fails.
 //! * `stall`: transfers that wait at their fault until they may pass.
-//! * `behind`: transfers that a PE_MMU translates first.
+//! * `behind_pe_mmu`: transfers that a PE_MMU translates first.
 //! * [`check`]: what silicon lets pass and a driver's author wants to know.
 //!
 //! The three windows that carry DMA have to be programmed alike, and nothing compares them: each circuit goes

@@ -1,7 +1,7 @@
 //! The decoder: a descriptor's words become register values, or one error that names the word.
 //!
 //! Nothing is ignored that a task uses. A bit that no source explains has to be zero, and a number that an
-//! enumeration does not have is refused, where the task looks at the word at all (`used`): an M1 runs a neural task
+//! enumeration does not have is refused, where the task looks at the word at all (`used_words`): an M1 runs a neural task
 //! with anything in the planar engine's words, and with ports full of ones that move nothing (delta 14; measured).
 //! Values in words that a task does not use stay there, and the first task that uses the words checks them. A
 //! record that runs past the descriptor's end writes zeros from there on (delta 14; measured). A refused

@@ -6,7 +6,7 @@
 //!
 //! * this file: the page, and what goes into it.
 //! * `walk`: the tasks, one by one.
-//! * `ran`: the task that ended a run.
+//! * `failed_run`: the task that ended a run.
 //! * `page.html`, `page.css`, `page.js`: how it looks.
 
 mod failed_run;
