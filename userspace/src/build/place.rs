@@ -8,8 +8,11 @@
 mod room;
 mod window;
 
+use std::collections::BTreeSet;
+
 use ane_uapi::hw::mmio_map::Region;
 
+use self::room::Rank;
 use super::arena::Arena;
 use super::encode::{self, ChipWords, MemoryWords, PlacedPass, Runtime, Side};
 use super::error::{BuildError, Limit, Result};
@@ -80,8 +83,8 @@ struct Lowering<'g> {
     in_scratch: Vec<bool>,
     /// True if some were moved there since the first task.
     moved: bool,
-    /// The tensors on chip whose place is nobody's wish.
-    movable: Vec<ValueId>,
+    /// The tensors on chip whose place is nobody's wish, as they are before the present pass.
+    movable: BTreeSet<Rank>,
     places: Vec<Option<Place>>,
     /// The passes that touch each tensor, in order.
     uses: Vec<Vec<usize>>,
@@ -101,7 +104,7 @@ impl<'g> Lowering<'g> {
             graph,
             in_scratch,
             moved: false,
-            movable: Vec::new(),
+            movable: BTreeSet::new(),
             places: vec![None; graph.values.len()],
             uses,
             writer: vec![None; graph.values.len()],
@@ -191,7 +194,11 @@ impl<'g> Lowering<'g> {
             self.writer[view.value] = Some(index);
         }
         for value in touched(pass) {
+            let is_movable = self.movable.remove(&self.rank(value, index));
             self.end_life(index, value);
+            if is_movable && self.places[value].is_some() {
+                self.movable.insert(self.rank(value, index + 1));
+            }
         }
     }
 
@@ -222,7 +229,7 @@ impl<'g> Lowering<'g> {
                 }
             };
             if value.placement == Placement::Auto {
-                self.movable.push(id);
+                self.movable.insert(self.rank(id, task));
             }
             place
         } else {
@@ -244,10 +251,7 @@ impl<'g> Lowering<'g> {
             return;
         }
         match self.places[id].take() {
-            Some(Place::Chip { base, .. }) => {
-                self.chip.give_back(base);
-                self.movable.retain(|&other| other != id);
-            }
+            Some(Place::Chip { base, .. }) => self.chip.give_back(base),
             Some(Place::Memory { base, .. }) => self.scratch.give_back(base),
             None => {}
         }
@@ -358,6 +362,6 @@ fn touched(pass: &Pass) -> impl Iterator<Item = ValueId> {
 
 fn take(arena: &mut Arena, task: usize, pass: &Pass, what: &'static str, bytes: u64) -> Result<u64> {
     let (operation, capacity) = (pass.operation, arena.capacity);
-    let full = BuildError::WorkingSet { task, operation, what, bytes, live: arena.live(), capacity };
+    let full = BuildError::WorkingSet { task, operation, what, bytes, live: arena.live, capacity };
     arena.take(bytes).ok_or(full)
 }

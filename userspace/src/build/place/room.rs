@@ -1,8 +1,9 @@
 //! Room: which tensors leave the chip for scratch memory when a task does not fit.
 //!
-//! A tensor that waits goes before one that the task touches: of those the one whose next use is farthest, and of these the
-//! largest. A tensor that is moved lies in memory from its first task on, and the tasks before this one need windows for it. So
-//! the program is placed again from its first task. What is moved stays moved, so this comes to an end.
+//! First goes the tensor whose next use is farthest; among several with the same next use, the largest. A tensor that the task
+//! itself touches is used now, so it goes last. A tensor that is moved lies in memory from its first task on, and the tasks
+//! before this one need windows for it. So the program is placed again from its first task. What is moved stays moved, so
+//! this comes to an end.
 
 use std::cmp::Reverse;
 
@@ -11,19 +12,27 @@ use crate::build::graph::{Home, Placement, ValueId};
 use crate::build::pass::Pass;
 use crate::build::shape::OnChip;
 
+/// Which tensor is moved first: the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    next_use: usize,
+    bytes: u64,
+    id: Reverse<ValueId>,
+}
+
 impl Lowering<'_> {
     /// Moves one tensor to scratch memory; false if there is none to move.
     pub(super) fn make_room(&mut self, task: usize, pass: &Pass) -> bool {
         let not_placed = touched(pass).filter(|&id| self.places[id].is_none() && self.may_move(id));
-        let candidates = self.movable.iter().copied().chain(not_placed);
-        let Some(id) = candidates.max_by_key(|&id| (self.next_use(id, task), self.size(id), Reverse(id)))
-        else {
+        let not_placed = not_placed.map(|id| self.rank(id, task));
+        let Some(rank) = self.movable.last().copied().into_iter().chain(not_placed).max() else {
             return false;
         };
+        let Reverse(id) = rank.id;
         if let Some(Place::Chip { base, .. }) = self.places[id] {
             let Ok(place) = self.take_scratch(task, pass, id) else { return false };
             self.chip.give_back(base);
-            self.movable.retain(|&other| other != id);
+            self.movable.remove(&rank);
             self.places[id] = Some(place);
         }
         self.in_scratch[id] = true;
@@ -37,14 +46,11 @@ impl Lowering<'_> {
         value.home == Home::Intermediate && value.placement == Placement::Auto && !self.in_scratch[id]
     }
 
-    /// The first pass from this one on that touches a tensor.
-    fn next_use(&self, id: ValueId, task: usize) -> usize {
+    /// The rank of a tensor in the eyes of a pass that is not done yet.
+    pub(super) fn rank(&self, id: ValueId, task: usize) -> Rank {
         let uses = &self.uses[id];
-        uses.get(uses.partition_point(|&at| at < task)).copied().unwrap_or(task)
-    }
-
-    /// Bytes of a tensor on chip.
-    fn size(&self, id: ValueId) -> u64 {
-        OnChip::dense(self.graph.values[id].shape).bytes
+        let next_use = uses.get(uses.partition_point(|&at| at < task)).copied().unwrap_or(task);
+        let bytes = OnChip::dense(self.graph.values[id].shape).bytes;
+        Rank { next_use, bytes, id: Reverse(id) }
     }
 }
