@@ -16,7 +16,7 @@
 //! * [`clock`]: where the time comes from.
 //! * [`event`]: what can be noted.
 //! * [`chrome`]: the file.
-//! * [`mod@line`] and [`recent`]: what happened last, told to another process.
+//! * [`text_line`] and [`recent`]: what happened last, told to another process.
 
 pub mod chrome;
 pub mod clock;
