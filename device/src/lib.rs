@@ -1,7 +1,7 @@
 //! The Apple Neural Engine as a library: registers, task manager, DART and faults, without a bus around it.
 //!
 //! [`Ane`] is one engine. Its owner hands in register accesses, guest memory and the time, and takes
-//! out events; there is no socket and no clock in here, and its threads only compute: those that share a pass, and one for
+//! out events; there is no socket in here, no clock but that of the timeline, and its threads only compute: those that share a pass, and one for
 //! long passes ([`engine`]). A mistake of a guest is a value, never a
 //! panic and never an error that ends something: nearly everything in this crate can be reached by a guest,
 //! so what could panic on its input is denied everywhere outside tests.
