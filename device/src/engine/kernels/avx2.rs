@@ -8,6 +8,7 @@ use super::intrinsics::{instructions, memory, sixteen_halves};
 use super::lanes::{
     ANCHOR, Doubles, Fused, HALF_DIGIT, LAST_DIGITS, Lanes, Outputs, SINGLES_HOLD, store_lanes,
 };
+use super::measure::{EXPONENT, LEAST, LOWEST};
 use super::sparse::{Exponents, TOGETHER};
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
@@ -193,9 +194,12 @@ impl Fused for Avx2 {
             Self(_mm256_fmadd_ps(_mm256_and_ps(a.0, kept), b.0, self.0))
         };
         magnitude(self) -> Self = Self(_mm256_and_ps(self.0, _mm256_castsi256_ps(_mm256_set1_epi32(i32::MAX))));
-        plus_upto(self, a: Self, b: Self, most: Self) -> Self = {
-            let counts = _mm256_cmp_ps::<_CMP_LE_OQ>(a.magnitude().0, most.0);
-            Self(_mm256_fmadd_ps(_mm256_and_ps(a.0, counts), b.0, self.0))
+        less_dropped(self, a: Self, b: Self) -> Self = {
+            let exponent = _mm256_and_si256(_mm256_castps_si256(b.0), _mm256_set1_epi32(EXPONENT.cast_signed()));
+            let exponent = _mm256_max_epi32(exponent, _mm256_set1_epi32(LOWEST.cast_signed()));
+            let least = _mm256_sub_epi32(_mm256_set1_epi32(LEAST.cast_signed()), exponent);
+            let drops = _mm256_cmp_ps::<_CMP_LT_OQ>(a.magnitude().0, _mm256_castsi256_ps(least));
+            Self(_mm256_fnmadd_ps(_mm256_and_ps(a.0, drops), b.0, self.0))
         };
     }
 

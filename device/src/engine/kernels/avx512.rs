@@ -6,6 +6,7 @@ use std::arch::x86_64::*;
 
 use super::intrinsics::{instructions, memory, sixteen_halves};
 use super::lanes::{ANCHOR, Doubles, Fused, HALF_DIGIT, LAST_DIGITS, Lanes, Outputs, SINGLES_HOLD};
+use super::measure::{EXPONENT, LEAST, LOWEST};
 use super::sparse::{Exponents, TOGETHER};
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
@@ -237,9 +238,12 @@ impl Fused for Avx512 {
         plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self =
             Self(_mm512_mask3_fmadd_ps(a.0, b.0, self.0, magnitude.at_least(least)));
         magnitude(self) -> Self = Self(_mm512_abs_ps(self.0));
-        plus_upto(self, a: Self, b: Self, most: Self) -> Self = {
-            let counts = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(a.magnitude().0, most.0);
-            Self(_mm512_mask3_fmadd_ps(a.0, b.0, opaque(self.0), counts))
+        less_dropped(self, a: Self, b: Self) -> Self = {
+            let exponent = _mm512_and_si512(_mm512_castps_si512(b.0), _mm512_set1_epi32(EXPONENT.cast_signed()));
+            let exponent = _mm512_max_epi32(exponent, _mm512_set1_epi32(LOWEST.cast_signed()));
+            let least = _mm512_sub_epi32(_mm512_set1_epi32(LEAST.cast_signed()), exponent);
+            let drops = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a.magnitude().0, _mm512_castsi512_ps(least));
+            Self(_mm512_mask3_fnmadd_ps(a.0, b.0, opaque(self.0), drops))
         };
     }
 

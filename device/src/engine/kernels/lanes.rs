@@ -166,8 +166,9 @@ pub(super) trait Fused: Lanes {
 
     fn magnitude(self) -> Self;
 
-    /// `a * b + self`, rounded once, where the magnitude of `a` is `most` or less, and `self` elsewhere.
-    fn plus_upto(self, a: Self, b: Self, most: Self) -> Self;
+    /// `self - a * b`, rounded once, where such a product is dropped, and `self` elsewhere. All of `b` are one number, whose exponent is
+    /// below -2.
+    fn less_dropped(self, a: Self, b: Self) -> Self;
 
     /// The pairs of sets that have an exponent in common, a bit for each.
     ///

@@ -103,11 +103,11 @@ fn of_all<T: Copy>(mut lanes: [T; LONGEST], of: impl Fn(T, T) -> T) -> T {
 }
 
 /// The exponent field of a single.
-const EXPONENT: u32 = 0x7f80_0000;
+pub(super) const EXPONENT: u32 = 0x7f80_0000;
 /// The field of the smallest exponent of the array: numbers below 2^-14 have that exponent, too.
-const LOWEST: u32 = power(-14);
+pub(super) const LOWEST: u32 = power(-14);
 /// Two to the -16, with a field of an exponent to be taken off it.
-const LEAST: u32 = power(-16) + power(0);
+pub(super) const LEAST: u32 = power(-16) + power(0);
 
 const fn power(exponent: i8) -> u32 {
     ((127 + exponent as i32) as u32) << 23
@@ -121,12 +121,6 @@ const fn power(exponent: i8) -> u32 {
 pub(crate) fn least(number: f32) -> f32 {
     let exponent = (number.to_bits() & EXPONENT).max(LOWEST);
     f32::from_bits(if exponent >= power(-2) { 0 } else { LEAST.wrapping_sub(exponent) })
-}
-
-/// The largest magnitude of the other factor of a product that is dropped, if one is this number, whose exponent is below -2.
-#[inline(always)]
-pub(super) fn most_dropped(number: f32) -> f32 {
-    f32::from_bits((LEAST - 1).wrapping_sub((number.to_bits() & EXPONENT).max(LOWEST)))
 }
 
 /// [`least`] of many numbers.

@@ -10,7 +10,6 @@
 #![expect(unsafe_code, reason = "vectors are read from slices")]
 
 use super::lanes::{ANCHOR, Fused};
-use super::measure;
 use crate::engine::numerics::product::DROPPED;
 
 /// Exponents from -14, bit 0, to 1. Larger ones have no part in a product that is dropped.
@@ -185,15 +184,12 @@ pub(super) unsafe fn start<V: Fused, const ROWS: usize, const VECTORS: usize>(
     for &place in places {
         let (tap, row) = (place as usize / ROWS, place as usize % ROWS);
         let operands = panel.wrapping_add(offsets[tap]);
-        let coefficient = coefficients[place as usize];
         // SAFETY: as the caller says.
-        let less = unsafe { V::splat(-coefficient) };
-        // SAFETY: as the caller says.
-        let most = unsafe { V::splat(measure::most_dropped(coefficient)) };
+        let coefficient = unsafe { V::splat(coefficients[place as usize]) };
         for (v, sum) in sums[row].iter_mut().enumerate() {
             // SAFETY: as the caller says.
             let operand = unsafe { V::load(operands.wrapping_add(v * V::COUNT)) };
-            *sum = sum.plus_upto(operand, less, most);
+            *sum = sum.less_dropped(operand, coefficient);
         }
     }
     sums

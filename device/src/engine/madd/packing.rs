@@ -13,6 +13,8 @@ use crate::engine::kernels::{Code, Deal, Exponents, Extent, GRANULE, Strip};
 const ONE: f32 = f32::from_bits(1.0f32.to_bits() | 1);
 /// Taps that are dealt out before the next look whether they are still wanted.
 const TAPS: usize = 1 << 12;
+/// Taps of a tile that are measured together: they stay in the first cache.
+const MEASURED: usize = 1 << 7;
 /// Singles of tiles that are worth a thread's while, and what a tile counts for beside its own.
 const MANY: usize = 1 << 14;
 const PER_TILE: usize = 64;
@@ -93,10 +95,15 @@ impl<'a> Packing<'a> {
             if real < rows {
                 tile.chunks_exact_mut(rows).for_each(|tap| tap[real..].fill(0.0));
             }
-            code.measure_tile(tile, rows, extents);
-            if let Some((each, of_taps)) = exponents.next() {
-                code.dropped(tile, each);
-                code.dropped_of_taps(each, of_taps);
+            let mut exponents = exponents
+                .next()
+                .map(|(each, of_taps)| each.chunks_mut(MEASURED * rows).zip(of_taps.chunks_mut(MEASURED)));
+            for (taps, extents) in tile.chunks(MEASURED * rows).zip(extents.chunks_mut(MEASURED / GRANULE)) {
+                code.measure_tile(taps, rows, extents);
+                if let Some((each, of_taps)) = exponents.as_mut().and_then(Iterator::next) {
+                    code.dropped(taps, each);
+                    code.dropped_of_taps(each, of_taps);
+                }
             }
         }
     }
