@@ -369,6 +369,21 @@ fn tensor_that_waits_goes_to_scratch_memory_and_those_at_work_stay_on_chip() {
 }
 
 #[test]
+fn of_tensors_that_wait_equally_long_the_largest_goes_to_scratch_memory() {
+    // The sums and the first tensor wait for the same task. They do not fit beside two more tensors of 0.75 MB.
+    let shape = Shape::new(64, 48, 128);
+    let built = built(&of(shape, |graph, x| {
+        let sums = graph.reduce(x, Element::COPY, Reduce::SUM, Over::Columns)?;
+        let first = graph.relu(x)?;
+        let second = graph.relu(x)?;
+        let third = graph.relu(second)?;
+        let both = graph.binary(first, sums, Element::ADD)?;
+        graph.binary(both, third, Element::ADD)
+    }));
+    assert_eq!(built.scratch_bytes(), 64 * 48 * 256);
+}
+
+#[test]
 fn working_set_that_does_not_fit_is_named_with_its_task() {
     let error = refusal(Shape::new(64, 128, 256), |graph, x| {
         let once = graph.relu(x)?;

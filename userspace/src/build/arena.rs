@@ -13,22 +13,13 @@ pub(super) struct Arena {
     used: BTreeMap<u64, u64>,
     /// What lies between them, by rising start: none is empty, and no two touch.
     holes: Vec<Range<u64>>,
-    /// Bytes that are given out.
-    pub(super) live: u64,
     /// The end of the highest place that was ever given out.
     pub(super) peak: u64,
 }
 
 impl Arena {
     pub(super) fn new(capacity: u64, align: u64) -> Self {
-        Self {
-            capacity,
-            align,
-            used: BTreeMap::new(),
-            holes: iter::once(0..capacity).collect(),
-            live: 0,
-            peak: 0,
-        }
+        Self { capacity, align, used: BTreeMap::new(), holes: iter::once(0..capacity).collect(), peak: 0 }
     }
 
     /// The start of `bytes` that nobody else has; `None` if there is no such place.
@@ -43,14 +34,12 @@ impl Arena {
             self.holes[at].start = taken.end;
         }
         self.used.insert(taken.start, taken.end);
-        self.live += bytes;
         self.peak = self.peak.max(taken.end);
         Some(taken.start)
     }
 
     pub(super) fn give_back(&mut self, start: u64) {
         let Some(end) = self.used.remove(&start) else { return };
-        self.live -= end - start;
         // The holes that touch the place become one with it.
         let first = self.holes.partition_point(|hole| hole.end < start);
         let last = self.holes.partition_point(|hole| hole.start <= end);
@@ -58,6 +47,16 @@ impl Arena {
         let start = touching.first().map_or(start, |hole| hole.start.min(start));
         let end = touching.last().map_or(end, |hole| hole.end.max(end));
         self.holes.splice(first..last, iter::once(start..end));
+    }
+
+    /// Whether there is a place for so many bytes.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        self.holes.iter().any(|hole| hole.end - hole.start >= bytes)
+    }
+
+    /// Bytes that are given out.
+    pub(super) fn live(&self) -> u64 {
+        self.used.iter().map(|(start, end)| end - start).sum()
     }
 }
 
@@ -85,7 +84,7 @@ mod tests {
                 let range = used.swap_remove(number as usize % used.len());
                 arena.give_back(range.start);
             }
-            assert_eq!(arena.live, used.iter().map(|range| range.end - range.start).sum::<u64>());
+            assert_eq!(arena.live(), used.iter().map(|range| range.end - range.start).sum::<u64>());
         }
         assert_eq!(arena.peak, 100);
     }

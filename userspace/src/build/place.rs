@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use ane_uapi::hw::mmio_map::Region;
 
 use self::room::Rank;
+use self::window::Windows;
 use super::arena::Arena;
 use super::encode::{self, ChipWords, MemoryWords, PlacedPass, Runtime, Side};
 use super::error::{BuildError, Limit, Result};
@@ -174,18 +175,22 @@ impl<'g> Lowering<'g> {
             self.make_place(index, pass, view.value)?;
         }
         let (windows, tile_rows) = self.windows(index, pass)?;
+        let descriptor = self.descriptor(index, pass, &windows, tile_rows);
+        windows.iter().for_each(|window| self.chip.give_back(window.base));
+        let descriptor = descriptor?;
+        self.finish(index, pass);
+        Ok(descriptor)
+    }
 
+    /// The words of a task whose operands all have places.
+    fn descriptor(&self, index: usize, pass: &Pass, windows: &Windows, tile_rows: u32) -> Result<Descriptor> {
         let result = self.side(pass, pass.result, windows.result)?;
         let first = self.first(pass, windows.first)?;
         let second = pass.second.map(|view| self.side(pass, view, windows.second)).transpose()?;
         whole_planes_per_group(pass, &first, &result)?;
         let runtime = self.runtime(index, pass)?;
         let task = PlacedPass { pass, tile_rows, first, second, result, assembled: assembled(pass), runtime };
-        let descriptor = encode::descriptor(&task);
-
-        windows.iter().for_each(|window| self.chip.give_back(window.base));
-        self.finish(index, pass);
-        Ok(descriptor)
+        Ok(encode::descriptor(&task))
     }
 
     /// The pass has written its results; what no later one touches loses its place.
@@ -362,6 +367,6 @@ fn touched(pass: &Pass) -> impl Iterator<Item = ValueId> {
 
 fn take(arena: &mut Arena, task: usize, pass: &Pass, what: &'static str, bytes: u64) -> Result<u64> {
     let (operation, capacity) = (pass.operation, arena.capacity);
-    let full = BuildError::WorkingSet { task, operation, what, bytes, live: arena.live, capacity };
-    arena.take(bytes).ok_or(full)
+    let place = arena.take(bytes);
+    place.ok_or_else(|| BuildError::WorkingSet { task, operation, what, bytes, live: arena.live(), capacity })
 }

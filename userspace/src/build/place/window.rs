@@ -78,12 +78,13 @@ impl Lowering<'_> {
         ];
         for (window, rows, what) in places {
             let Some(window) = window else { continue };
-            if spread && !assembled(pass) {
+            // The part that a stream leaves unknown is counted in whole rows, and the last group begins inside of one.
+            let whole_rows = u64::from(rows) + u64::from(pass.groups() > 1);
+            // Rows that do not fit side by side need no search for a stride that leaves room between them.
+            if spread && !assembled(pass) && self.chip.has_room(window.row * whole_rows) {
                 window.spread(&self.graph.hierarchy, rows);
             }
-            // The part that a stream leaves unknown is counted in whole rows, and the last group begins inside of one.
-            let rows = u64::from(rows) + u64::from(pass.groups() > 1);
-            match take(&mut self.chip, task, pass, what, window.row * rows) {
+            match take(&mut self.chip, task, pass, what, window.row * whole_rows) {
                 Ok(base) => {
                     window.base = base;
                     taken.push(base);
