@@ -167,7 +167,8 @@ pub(super) trait Fused: Lanes {
     fn magnitude(self) -> Self;
 
     /// `self - a * b`, rounded once, where such a product is dropped, and `self` elsewhere. All of `b` are one number, whose exponent is
-    /// below -2.
+    /// below -2. The limit is that of [`least`](super::measure::least), computed in vectors: that takes fewer instructions than to
+    /// compute it once and to spread it.
     fn less_dropped(self, a: Self, b: Self) -> Self;
 
     /// The pairs of sets that have an exponent in common, a bit for each.

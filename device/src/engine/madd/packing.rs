@@ -95,12 +95,12 @@ impl<'a> Packing<'a> {
             if real < rows {
                 tile.chunks_exact_mut(rows).for_each(|tap| tap[real..].fill(0.0));
             }
-            let mut exponents = exponents
-                .next()
-                .map(|(each, of_taps)| each.chunks_mut(MEASURED * rows).zip(of_taps.chunks_mut(MEASURED)));
+            let mut exponents = exponents.next().into_iter().flat_map(|(each, of_taps)| {
+                each.chunks_mut(MEASURED * rows).zip(of_taps.chunks_mut(MEASURED))
+            });
             for (taps, extents) in tile.chunks(MEASURED * rows).zip(extents.chunks_mut(MEASURED / GRANULE)) {
                 code.measure_tile(taps, rows, extents);
-                if let Some((each, of_taps)) = exponents.as_mut().and_then(Iterator::next) {
+                if let Some((each, of_taps)) = exponents.next() {
                     code.dropped(taps, each);
                     code.dropped_of_taps(each, of_taps);
                 }
