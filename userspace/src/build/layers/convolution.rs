@@ -14,8 +14,8 @@ use crate::model::network::{Operation, ValueId};
 impl Graph {
     /// A convolution whose taps lie `dilation` columns and rows apart, with any stride and padding.
     ///
-    /// Zeros fill the kernel's holes; padding as wide as the kernel is copied around the tensor; of strides above 3, what
-    /// lies between is computed and left out.
+    /// Zeros fill the kernel's holes, or its taps become channels, whichever is less work. Padding as wide as the kernel is copied around
+    /// the tensor. For a stride above 3 the taps become channels, or what lies between the outputs is computed and left out.
     ///
     /// # Errors
     ///
