@@ -197,7 +197,7 @@ fn walk_visits_each_file_once_and_finds_its_functions_there() {
         let (name, text) = (walk.display(), std::fs::read_to_string(&walk).expect("a walk is readable"));
         let stops = stops(&text);
         assert!(stops.len() > 10, "{name} has only {} stops", stops.len());
-        let mut visited = std::collections::BTreeSet::new();
+        let mut visited = BTreeSet::new();
         for stop in &stops {
             let (&file, functions) = stop.split_first().expect("a stop names a file");
             assert!(visited.insert(file), "{name} visits {file} twice");
