@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ModelError;
 use super::imported::Imported;
-use super::limits::{FILE_BYTES_MAX, PIPE_BYTES_MAX};
+use super::limits::{FILE_BYTES_MAX, PIPE_BYTES_MAX, PROBLEMS_MAX};
 use super::lower::{self, Step};
 use super::neighbour_files::Beside;
 use super::network::Network;
@@ -203,7 +203,10 @@ pub fn format(bytes: &[u8]) -> Option<Format> {
 /// [`ModelError::Problems`].
 pub fn build(mut network: Network) -> Result<Compiled, ModelError> {
     network.simplify();
-    let mut lowered = lower::lower(&network).map_err(ModelError::Problems)?;
+    let mut lowered = lower::lower(&network).map_err(|mut problems| {
+        problems.truncate(PROBLEMS_MAX);
+        ModelError::Problems(problems)
+    })?;
     let whole = |name| format!("input {name:?} takes whole numbers as halves, which are exact up to 2048");
     lowered.notes.extend(network.whole_inputs().map(whole));
     let ports = |list: &[(String, usize)]| {

@@ -1,13 +1,13 @@
 //! F10: mutants of device and driver that the tests catch.
 //!
 //! `cargo-mutants` lists thousands of changes that leave the tree compilable: a function that returns a constant, an operator
-//! that is another one. A sample is drawn by module, so that large files do not stand for all, and each change is made here, in place,
-//! which takes a tree without changes. (`cargo-mutants` itself cannot be told to try one change and no other.) The tests of
-//! the mutant's own package come first; what survives them meets those that cross packages, guests and release figures apart.
-//! A mutant that does not compile says nothing, and one that makes tests hang is caught.
+//! that is another one. A sample is drawn by module, so that large files do not stand for all, and each change is made in a
+//! second checkout of the commit (`Checkout`): a run that is killed leaves no mutant where someone works. (`cargo-mutants` itself
+//! cannot be told to try one change and no other.) The tests of the mutant's own package come first; what survives them meets
+//! those that cross packages, guests and release figures apart. A mutant that does not compile says nothing, and one that makes
+//! tests hang is caught.
 //!
-//! The outcome of each is kept in the target folder, so that a run of the same seed and commit goes on where
-//! one was killed,
+//! The outcome of each is kept in the target folder, so that a run of the same seed and commit goes on where one was killed,
 //! and a larger sample has the smaller one in it.
 
 use std::collections::BTreeMap;
@@ -15,14 +15,14 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::line::Line;
-use crate::output::{cargo, root};
+use crate::output::{cargo, printed, root};
 
 /// Mutants that are drawn before a release.
 const RELEASE: u64 = 400;
@@ -39,8 +39,13 @@ const ACROSS: &[&str] =
 /// All tests that try mutants.
 const ALL: &[&str] = &["--workspace", "-E", "not (binary(guest) or binary(release))"];
 
-/// Seconds after which the tests of a mutant hang. All tests of a tree without a change take less on two processors.
-const TIMEOUT_S: u64 = 2400;
+/// The time after which the tests of a mutant hang. All tests of a tree without a change take less on two processors.
+const TIMEOUT: Duration = Duration::from_secs(2400);
+
+/// The variable that names the folder of the compiled programs, and where tests look without it, from their root on: from
+/// the root of the second checkout on they would find nothing there.
+const DATA: &str = "ANE_TEST_DATA";
+const BESIDE: &str = "../shared/data/h13";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Mutant {
@@ -89,7 +94,7 @@ impl Ends {
     fn open() -> Result<Self> {
         let commit = super::line::commit()?;
         if commit.ends_with('+') {
-            bail!("mutants are made in place: commit the changes of the tree first");
+            bail!("mutants are those of a commit: commit the changes of the tree first");
         }
         Ok(Self { path: root().join("target/release-mutants.jsonl"), commit })
     }
@@ -118,6 +123,79 @@ impl Ends {
     }
 }
 
+/// A second checkout of the commit, for the changes: whatever a run that was killed left there is gone once it is opened.
+struct Checkout(PathBuf);
+
+impl Checkout {
+    fn open() -> Result<Self> {
+        let path = root().join("target/mutants-tree");
+        let git = |command: &mut Command| -> Result<()> {
+            let output = command.output().context("running git")?;
+            if !output.status.success() {
+                bail!("a checkout for mutants: {}", String::from_utf8_lossy(&output.stderr));
+            }
+            Ok(())
+        };
+        if !path.join(".git").exists() {
+            let mut add = Command::new("git");
+            git(add.current_dir(root()).args(["worktree", "add", "--force", "--detach"]).arg(&path))?;
+        }
+        let commit = printed("git", &["rev-parse", "HEAD"])?;
+        git(Command::new("git").current_dir(&path).args(["checkout", "--force", "--detach", &commit]))?;
+        Ok(Self(path))
+    }
+
+    /// Makes the change, has the tests try it, and takes it back.
+    fn attempt(&self, mutant: &Mutant) -> Result<End> {
+        let path = self.0.join(&mutant.file);
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let changed =
+            mutant.applied(&text).with_context(|| format!("{}: is not where it was", mutant.name))?;
+        let restored = Restored { path: &path, text: &text };
+        std::fs::write(&path, changed).with_context(|| path.display().to_string())?;
+        let end = match self.tested(&["--package", &mutant.package])? {
+            End::Survived => self.tested(ACROSS)?,
+            end => end,
+        };
+        drop(restored);
+        Ok(end)
+    }
+
+    /// The outcome of the tests of some packages.
+    fn tested(&self, packages: &[&str]) -> Result<End> {
+        let nextest = |command: &mut Command, more: &[&str]| {
+            command.args(["nextest", "run", "--profile", "mutants"]).args(packages).args(more);
+            // A change that leaves something unused is one all the same; so the build has flags, and a folder, of its own.
+            command
+                .env("RUSTFLAGS", "--cap-lints=warn")
+                .env("CARGO_TARGET_DIR", root().join("target/mutants"));
+            if std::env::var_os(DATA).is_none() {
+                command.env(DATA, root().join(BESIDE));
+            }
+            command.current_dir(&self.0).output().context("running `cargo nextest run`")
+        };
+        // A mutant can make tests hang, and no build; the first build of all takes longer than the tests may.
+        let built = nextest(&mut cargo(&[]), &["--no-run"])?;
+        match built.status.code() {
+            Some(0) => {}
+            Some(101) => return Ok(End::Unviable),
+            _ => bail!("the tests cannot be built: {}", String::from_utf8_lossy(&built.stderr)),
+        }
+        let mut timed = Command::new("timeout");
+        timed.args(["--kill-after=10", &TIMEOUT.as_secs().to_string()]).arg(cargo(&[]).get_program());
+        let start = Instant::now();
+        let run = nextest(&mut timed, &[])?;
+        let told = String::from_utf8_lossy(&run.stderr);
+        match run.status.code() {
+            Some(0) => Ok(End::Survived),
+            Some(100) => Ok(End::Caught(failed(&told).unwrap_or_default().to_owned())),
+            // 137 is also what `timeout` says if someone else has killed the tests: the kernel, for want of memory.
+            Some(124 | 137) if start.elapsed() >= TIMEOUT => Ok(End::Caught("time".to_owned())),
+            _ => bail!("the tests do not run ({}): {told}", run.status),
+        }
+    }
+}
+
 /// Puts a file back as it was.
 struct Restored<'a> {
     path: &'a Path,
@@ -127,7 +205,7 @@ struct Restored<'a> {
 impl Drop for Restored<'_> {
     fn drop(&mut self) {
         if let Err(why) = std::fs::write(self.path, self.text) {
-            eprintln!("{}: {why}; `git checkout` puts it back", self.path.display());
+            eprintln!("{}: {why}", self.path.display());
         }
     }
 }
@@ -154,17 +232,18 @@ pub(super) fn run(size: &str, seed: Option<u64>) -> Result<Line> {
     let seed = seed.unwrap_or(drawn % 1_000_000_000);
     println!("F10: {count} mutants, seed {seed}");
     let start = Instant::now();
-    let mutants = sample(list()?, count, seed);
+    let checkout = Checkout::open()?;
+    let mutants = sample(list(&checkout)?, count, seed);
     let none = Mutant { name: "no change".to_owned(), ..Mutant::default() };
     if known.of(&none).is_none() {
-        match tested(ALL)? {
+        match checkout.tested(ALL)? {
             End::Survived => known.keep(&none, &End::Survived)?,
             other => bail!("tests that fail without a change say nothing of mutants: {other:?}"),
         }
     }
     let mut ends = Vec::new();
     for mutant in &mutants {
-        let end = known.of_or(mutant, || attempt(mutant))?;
+        let end = known.of_or(mutant, || checkout.attempt(mutant))?;
         println!("{}: {end:?}", mutant.name);
         ends.push(end);
     }
@@ -191,19 +270,23 @@ pub(super) fn run(size: &str, seed: Option<u64>) -> Result<Line> {
         ),
         held: viable > 0 && caught as f64 >= WANTED * viable as f64,
         seed,
-        size: count,
+        size: ends.len() as u64,
         release: RELEASE,
         seconds: start.elapsed().as_secs(),
         ..Line::default()
     })
 }
 
-fn list() -> Result<Vec<Mutant>> {
+fn list(checkout: &Checkout) -> Result<Vec<Mutant>> {
     let mut command = cargo(&["mutants", "--list", "--json"]);
     for package in PACKAGES {
         command.args(["--package", package]);
     }
-    let output = command.output().context("running cargo mutants: `cargo install cargo-mutants`")?;
+    let output = command.current_dir(&checkout.0).output().context("running cargo")?;
+    if !output.status.success() {
+        let told = String::from_utf8_lossy(&output.stderr);
+        bail!("`cargo mutants` lists nothing (`cargo install cargo-mutants` brings it): {told}");
+    }
     let list: Value = serde_json::from_slice(&output.stdout).context("the list of mutants")?;
     let word = |one: &Value, key: &str| one.get(key).and_then(Value::as_str).map(str::to_owned);
     let place = |one: &Value, end: &str| {
@@ -251,44 +334,6 @@ fn sample(mutants: Vec<Mutant>, count: u64, seed: u64) -> Vec<Mutant> {
         .map(|(_, _, mutant)| mutant)
         .take(usize::try_from(count).unwrap_or(usize::MAX))
         .collect()
-}
-
-/// Makes the change, and has the tests try it.
-fn attempt(mutant: &Mutant) -> Result<End> {
-    let path = root().join(&mutant.file);
-    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let changed = mutant.applied(&text).with_context(|| format!("{}: is not where it was", mutant.name))?;
-    std::fs::write(&path, changed)?;
-    let _restored = Restored { path: &path, text: &text };
-    let end = tested(&["--package", &mutant.package])?;
-    if end == End::Survived { tested(ACROSS) } else { Ok(end) }
-}
-
-/// The outcome of the tests of some packages on the present tree.
-fn tested(packages: &[&str]) -> Result<End> {
-    let nextest = |command: &mut Command, more: &[&str]| {
-        command.args(["nextest", "run", "--profile", "mutants"]).args(packages).args(more);
-        // A change that leaves something unused is one all the same; so the build has flags, and a folder, of its own.
-        command.env("RUSTFLAGS", "--cap-lints=warn").env("CARGO_TARGET_DIR", root().join("target/mutants"));
-        command.current_dir(root()).output().context("running `cargo nextest run`")
-    };
-    // A mutant can make tests hang, and no build; the first build of all takes longer than the tests may.
-    let built = nextest(&mut cargo(&[]), &["--no-run"])?;
-    match built.status.code() {
-        Some(0) => {}
-        Some(101) => return Ok(End::Unviable),
-        _ => bail!("the tests cannot be built: {}", String::from_utf8_lossy(&built.stderr)),
-    }
-    let mut timed = Command::new("timeout");
-    timed.args(["--kill-after=10", &TIMEOUT_S.to_string()]).arg(cargo(&[]).get_program());
-    let run = nextest(&mut timed, &[])?;
-    let told = String::from_utf8_lossy(&run.stderr);
-    match run.status.code() {
-        Some(0) => Ok(End::Survived),
-        Some(100) => Ok(End::Caught(failed(&told).unwrap_or_default().to_owned())),
-        Some(124 | 137) => Ok(End::Caught("time".to_owned())),
-        _ => bail!("the tests do not run: {told}"),
-    }
 }
 
 /// The test that did not pass in any try, by the last lines of what nextest said.

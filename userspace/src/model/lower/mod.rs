@@ -29,6 +29,7 @@ mod window;
 mod wish;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use half::f16;
 
@@ -47,7 +48,7 @@ pub(super) const TASKS_MAX: u64 = 4096;
 pub struct Step {
     /// The layer's place in the network.
     pub node: usize,
-    pub tasks: std::ops::Range<usize>,
+    pub tasks: Range<usize>,
 }
 
 /// A program and how it came about.
@@ -112,8 +113,10 @@ pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
     let mut named = Vec::new();
     for error in errors {
         let task = error.task();
-        let is_in = |tasks: &std::ops::Range<usize>| task.is_some_and(|task| tasks.contains(&task));
-        if let Some(step) = steps.iter().find(|step| is_in(&step.tasks)) {
+        let is_in = |tasks: &Range<usize>| task.is_some_and(|task| tasks.contains(&task));
+        // Steps are in the order of their tasks.
+        let at = steps.partition_point(|step| task.is_some_and(|task| step.tasks.end <= task));
+        if let Some(step) = steps.get(at).filter(|step| is_in(&step.tasks)) {
             let node = &network.nodes[step.node];
             let shapes = node.inputs.iter().map(|&input| network.dims(input).to_vec()).collect();
             named.push(problem(node.operation.name(), &node.name, shapes, error.into()));
