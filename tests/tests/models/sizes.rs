@@ -127,6 +127,22 @@ fn layers_that_do_not_fit_are_all_named() {
     assert!(problems[0].to_string().contains("[1, 12000, 1, 128]"), "{}", problems[0]);
 }
 
+#[test]
+fn of_very_many_layers_that_do_not_fit_the_first_thousand_are_named() {
+    let mut net = Onnx::new(6);
+    let x = net.input("x", &[1, 12_000, 1, 128]);
+    let mut sum = net.input("y", &[1, 1, 1, 128]);
+    let mut layers = Vec::new();
+    for _ in 0..1003 {
+        let coefficients = net.random(&[1, 12_000, 1, 1], 0.1);
+        layers.push(net.node("Conv", &[&x, &coefficients], &[]));
+        sum = net.node("Add", &[&sum, &layers[layers.len() - 1]], &[]);
+    }
+    net.output(&sum, &[1, 1, 1, 128]);
+    let names: Vec<String> = problems(&net.finish()).into_iter().map(|problem| problem.name).collect();
+    assert_eq!(names, layers[..1000]);
+}
+
 /// The operations of the engine's planar half, over lines that neither fit nor divide well.
 #[test]
 fn random_planar_graphs_over_many_lines_agree() {
