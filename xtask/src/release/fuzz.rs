@@ -31,12 +31,12 @@ pub(super) fn run(size: &str) -> Result<Line> {
         command.env("FUZZ_RUNS", runs.to_string());
     }
     let mut child = command.spawn().context("running tools/fuzz")?;
-    let (mut targets, mut executed) = (Vec::new(), Vec::new());
+    let (mut failed, mut executed) = (Vec::new(), Vec::new());
     for line in BufReader::new(child.stdout.take().context("its output is piped")?).lines() {
         let line = line?;
         println!("{line}");
-        if let Some(target) = line.strip_prefix("-- fuzzing ") {
-            targets.push(target.split(' ').next().unwrap_or_default().to_owned());
+        if let Some(target) = line.strip_prefix("-- failed: ") {
+            failed.push(target.split(';').next().unwrap_or_default().to_owned());
         } else if let Some(count) = line.strip_prefix("stat::number_of_executed_units:") {
             executed.push(count.trim().parse::<u64>().context("a number of executions")?);
         }
@@ -46,7 +46,8 @@ pub(super) fn run(size: &str) -> Result<Line> {
     let total: u64 = executed.iter().sum();
     let mut got = format!("{} targets, {total} executions, at least {least} each", executed.len());
     if !is_sound {
-        got = format!("{got}; {} failed", targets.last().map_or("nothing was built", String::as_str));
+        let what = if failed.is_empty() { "the build".to_owned() } else { failed.join(", ") };
+        got = format!("{got}; {what} failed");
     }
     let lines = coverage::run()?;
     got = format!("{got}; {}", lines.text());
