@@ -4,13 +4,14 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ane_driver::bus::ring::Features;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::bus::{Bus, BusError, Operation};
 use ane_tests::daemon::{self, Daemon, LIMIT};
 use ane_tests::guest::BareGuest;
+use ane_tests::runner::event_lines;
 use ane_uapi::hw::dart::error::HwError;
 use ane_uapi::hw::dart::regs::{self, Window};
 use ane_uapi::hw::space::{EngineOffset, Iova};
@@ -96,6 +97,40 @@ fn pushed_request_ends_in_an_event_that_says_why_it_did_not_run() {
     assert_eq!(guest.bus.read(ERRORS).unwrap() & 0xff, WOULD_HANG);
     assert_eq!(event.words[2].get(), guest.bus.read(ERRORS).unwrap(), "event and register say the same");
     assert!(guest.is_quiet());
+}
+
+#[test]
+fn events_that_find_no_buffer_are_counted_in_the_next_and_in_no_other() {
+    let daemon = Daemon::start(REPORTING);
+    let mut guest = with_descriptor(&daemon);
+    let count = EngineOffset(tm::TASK_MANAGER.base.0 + tm::EVENT_COUNT.info.offset);
+    let run = |guest: &mut BareGuest<VhostUser>| {
+        guest.submit(DESCRIPTOR, header::BYTES, NID);
+        let start = Instant::now();
+        while guest.bus.read(count).unwrap() == 0 {
+            assert!(start.elapsed() < LIMIT, "no event comes");
+        }
+        // What is not read fills the lines up.
+        for line in event_lines() {
+            guest.bus.read(line).unwrap();
+        }
+    };
+    // The bus leaves 64 buffers, and leaves one again when its event is taken.
+    for _ in 0..70 {
+        run(&mut guest);
+    }
+    let seen = |guest: &mut BareGuest<VhostUser>| {
+        let event = guest.event();
+        (event.sequence.get(), event.lost.get())
+    };
+    for sequence in 0..64 {
+        assert_eq!(seen(&mut guest), (sequence, 0));
+    }
+    assert!(guest.is_quiet());
+    run(&mut guest);
+    assert_eq!(seen(&mut guest), (70, 6));
+    run(&mut guest);
+    assert_eq!(seen(&mut guest), (71, 0));
 }
 
 #[test]
@@ -364,10 +399,10 @@ fn stale_socket_is_replaced_and_anything_else_is_left_alone() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let end = std::time::Instant::now() + LIMIT;
+    let end = Instant::now() + LIMIT;
     let settings = Settings { memory_bytes: 1 << 20, timeout: LIMIT, ..Settings::default() };
     while VhostUser::connect(&folder.path().join("live"), settings).is_err() {
-        assert!(std::time::Instant::now() < end, "stale socket is not replaced");
+        assert!(Instant::now() < end, "stale socket is not replaced");
         std::thread::sleep(Duration::from_millis(2));
     }
     second.kill().unwrap();
