@@ -3,8 +3,6 @@
 //! It knows the protocol well enough to get to where it can do harm: it sets two queues up properly, and then
 //! puts whatever a test wants into them.
 
-use std::io::Write;
-use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -14,8 +12,6 @@ use std::time::{Duration, Instant};
 use ane_driver::bus::DmaMemory;
 use ane_uapi::hw::space::PhysAddr;
 use ane_uapi::wire::ctrl::{Header, RequestKind, Response, Status};
-use nix::libc;
-use nix::sys::socket::{setsockopt, sockopt};
 use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
@@ -250,21 +246,4 @@ impl Hostile {
         let response = self.ask(header.as_bytes(), 24);
         response.status() == Ok(Status::Done) && response.cookie.get() == 0x5e_17ed
     }
-}
-
-/// A connection whose closing waits for its other end, which takes nothing: it and that end.
-///
-/// # Panics
-///
-/// If the machine has no room for one.
-pub fn lingering() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be had");
-    let ours = TcpStream::connect(listener.local_addr().expect("it has one")).expect("it listens");
-    let (theirs, _) = listener.accept().expect("it was connected to");
-    let linger = libc::linger { l_onoff: 1, l_linger: 3600 };
-    setsockopt(&ours, sockopt::Linger, &linger).expect("an option can be set");
-    ours.set_nonblocking(true).expect("a flag can be set");
-    while (&ours).write(&[0; 0x1_0000]).is_ok() {}
-    ours.set_nonblocking(false).expect("a flag can be set");
-    (ours, theirs)
 }

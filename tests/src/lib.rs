@@ -17,6 +17,7 @@ pub mod guest;
 pub mod guest_checks;
 pub mod hostile;
 pub mod known;
+pub mod lingering;
 pub mod linux;
 pub mod long_task;
 pub mod machine;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use ane_device::platform::Range;
 use ane_tests::control::Control;
 use ane_tests::daemon::Daemon;
-use ane_tests::hostile::lingering;
+use ane_tests::lingering::Lingering;
 use ane_tests::linux::memory::RAM;
 use ane_tests::linux::rig::{self, BYTES};
 use ane_tests::linux::{Errno, Job, MANAGER, Mmio, PUSH};
@@ -324,11 +324,12 @@ fn client_whose_own_socket_comes_as_a_descriptor_ends_with_it() {
 #[test]
 fn descriptor_that_takes_long_to_close_keeps_no_client_out() {
     let (mut daemon, socket) = daemon();
-    let (ours, _theirs) = lingering();
+    let mut lingering = Lingering::connect();
     let mut stream = UnixStream::connect(&socket).unwrap();
     stream.write_all(&message(1, 21, &[0, 0, 1, 0, 0])).unwrap();
-    stream.send_with_fds(&[&change(CONNECT, 1)[..]], &[ours.as_raw_fd()]).unwrap();
-    drop((stream, ours));
+    stream.send_with_fds(&[&change(CONNECT, 1)[..]], &[lingering.as_raw_fd()]).unwrap();
+    drop(stream);
+    lingering.let_go();
     assert_that_the_next_is_served(&socket);
     assert!(daemon.is_running());
 }

@@ -1,21 +1,19 @@
 //! Users of one machine: one takes all that there is to take, and the next is served all the same.
 
-use std::io::Write;
-use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use ane_driver::front::Files;
 use ane_tests::aned::Aned;
 use ane_tests::daemon::{Daemon, LIMIT};
+use ane_tests::lingering::Lingering;
 use ane_tests::stranger;
 use ane_uapi::ioctl::errno::Errno;
 use aned_protocol::MESSAGE_MAX;
 use aned_protocol::answer::Answer;
 use aned_protocol::request::{Ask, Request};
 use aned_protocol::socket::{self, Arrival};
-use rustix::net::{RecvFlags, SendFlags, sockopt};
+use rustix::net::{RecvFlags, SendFlags};
 
 /// Users that nothing here belongs to.
 const GREEDY: u32 = 60_001;
@@ -77,32 +75,17 @@ fn user_who_wants_all_contexts_leaves_some_to_the_next_and_the_next_to_the_one_b
     assert_eq!((takes(&last[1..]), owner.free_contexts()), ((1, vec![]), 3));
 }
 
-/// A connection whose last descriptor takes long to close: it lingers, and what it has to send is not taken at the other
-/// end, which comes behind it. It takes little of the system's memory.
-fn lingering(listener: &TcpListener) -> (TcpStream, TcpStream) {
-    let stream = TcpStream::connect(listener.local_addr().expect("it listens")).expect("it listens");
-    sockopt::set_socket_linger(&stream, Some(Duration::from_secs(60))).expect("anybody may");
-    sockopt::set_socket_send_buffer_size(&stream, 1 << 15).expect("anybody may");
-    stream.set_nonblocking(true).expect("anybody may");
-    let (other, _) = listener.accept().expect("it was connected");
-    while (&stream).write(&[0; 1 << 12]).is_ok() {}
-    (stream, other)
-}
-
 /// Passes a descriptor on and keeps none; a system that can tell lets none pass beyond the sender's share of threads.
-fn pass(connection: &OwnedFd, stream: TcpStream) {
-    let _ = say(connection, &Request { file: 0, id: 2, ask: Ask::AttachArena }, &[stream.as_fd()]);
-    // The process that closes the last one is held up, and that may be this test.
-    thread::spawn(|| drop(stream));
+fn pass(connection: &OwnedFd, lingering: &mut Lingering) {
+    let _ = say(connection, &Request { file: 0, id: 2, ask: Ask::AttachArena }, &[lingering.as_fd()]);
+    lingering.let_go();
 }
 
 #[test]
 fn stranger_whose_descriptors_take_for_ever_to_close_has_some_threads_and_keeps_nobody_out() {
     let (_device, daemon) = daemon();
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket can be had");
-    sockopt::set_socket_recv_buffer_size(&listener, 1).expect("anybody may");
     let start = Instant::now();
-    let mut others = Vec::new();
+    let mut passed = Vec::new();
     // More than the threads that there are for all.
     for _ in 0..60 {
         let Some(connections) = stranger::dials(&daemon.socket(), GREEDY, 10) else { return };
@@ -110,9 +93,9 @@ fn stranger_whose_descriptors_take_for_ever_to_close_has_some_threads_and_keeps_
             assert_eq!(asked(connection, &Request::hello(1)), 0);
         }
         for connection in &connections {
-            let (stream, other) = lingering(&listener);
-            others.push(other);
-            pass(connection, stream);
+            let mut lingering = Lingering::connect();
+            pass(connection, &mut lingering);
+            passed.push(lingering);
         }
     }
     let threads = std::fs::read_dir(format!("/proc/{}/task", daemon.pid())).expect("it runs").count();

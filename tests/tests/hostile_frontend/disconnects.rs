@@ -7,7 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use ane_tests::daemon::{Daemon, LIMIT};
-use ane_tests::hostile::{Hostile, lingering};
+use ane_tests::hostile::Hostile;
+use ane_tests::lingering::Lingering;
 use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
 /// Requests of the protocol.
@@ -113,15 +114,16 @@ fn frontend_that_takes_no_answers_and_leaves_its_own_socket_unread_ends() {
 fn descriptor_that_takes_long_to_close_keeps_nobody_out() {
     let mut daemon = Daemon::start(&[]);
     let memory = [&1_u32.to_le_bytes()[..], &[0; 4], &[0; 8], &4096_u64.to_le_bytes(), &[0; 16]].concat();
-    let mut ends = Vec::new();
+    let mut connections = Vec::new();
     for (request, body) in
         [(SET_VRING_KICK, vec![0; 8]), (SET_VRING_ERR, vec![0; 8]), (SET_MEM_TABLE, memory)]
     {
         let socket = connect(&daemon);
-        let (ours, theirs) = lingering();
-        ends.push(theirs);
-        send(&socket, &message(request, &body), ours.as_raw_fd());
-        drop((socket, ours));
+        let mut lingering = Lingering::connect();
+        send(&socket, &message(request, &body), lingering.as_raw_fd());
+        drop(socket);
+        lingering.let_go();
+        connections.push(lingering);
         assert_that_the_next_is_served(&mut daemon);
     }
 }

@@ -221,10 +221,12 @@ mod tests {
 
     const OTHER: User = User { id: 1002, is_privileged: false };
 
-    /// A socket in which something lies.
+    /// A socket in which a descriptor lies. It is not the socket's own, which the kernel would close only when somebody on the
+    /// machine closes another socket.
     fn unread() -> (OwnedFd, OwnedFd) {
         let (ours, theirs) = socket::pair().unwrap();
-        socket::send(&theirs, b"unread", &[ours.as_fd()], SendFlags::empty()).unwrap();
+        let passed = EventFd::new().unwrap();
+        socket::send(&theirs, b"unread", &[passed.as_fd()], SendFlags::empty()).unwrap();
         (ours, theirs)
     }
 
