@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
@@ -184,6 +185,20 @@ impl Daemon {
     /// If it is gone.
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id() as i32), signal).expect("the daemon is there");
+    }
+
+    /// Does something of which it sees nothing until all is done.
+    ///
+    /// # Panics
+    ///
+    /// If it is gone.
+    pub fn while_stopped(&self, act: impl FnOnce()) {
+        let process = Pid::from_raw(self.child.id() as i32);
+        self.signal(Signal::SIGSTOP);
+        let stopped = waitpid(process, Some(WaitPidFlag::WUNTRACED));
+        assert_eq!(stopped, Ok(WaitStatus::Stopped(process, Signal::SIGSTOP)));
+        act();
+        self.signal(Signal::SIGCONT);
     }
 
     /// Waits for its end.

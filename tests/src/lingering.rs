@@ -1,7 +1,6 @@
 //! A TCP connection that takes long to close: it lingers (`SO_LINGER`), and its other end takes nothing.
 //!
-//! Whoever closes the last of its descriptors is held up. A test that passes one on and closes its own may be that one, so
-//! [`Lingering`] is closed on a thread of its own.
+//! Whoever closes the last of its descriptors is held up, and a test that passes one on and closes its own may be that one.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +14,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 const LINGERS: i32 = 60;
 
 pub struct Lingering {
-    /// None once it is let go.
+    /// None once it is closed.
     ours: Option<TcpStream>,
     /// As long as it is open, the close waits for it.
     _theirs: TcpStream,
@@ -35,24 +34,28 @@ impl Lingering {
         let linger = libc::linger { l_onoff: 1, l_linger: LINGERS };
         setsockopt(&ours, sockopt::Linger, &linger).expect("an option can be set");
         setsockopt(&ours, sockopt::SndBuf, &(1 << 15)).expect("an option can be set");
-        // A close waits only for what blocks.
         ours.set_nonblocking(true).expect("a flag can be set");
         while (&ours).write(&[0; 1 << 12]).is_ok() {}
-        ours.set_nonblocking(false).expect("a flag can be set");
         Self { ours: Some(ours), _theirs: theirs }
     }
 
-    /// Closes the own descriptor, while the other end stays open.
+    /// Closes the own descriptor, of which somebody else has another one.
+    pub fn close(&mut self) {
+        self.ours = None;
+    }
+
+    /// Closes the own descriptor, which may be the last, on a thread of its own.
     pub fn let_go(&mut self) {
-        let ours = self.ours.take();
-        thread::spawn(move || drop(ours));
+        if let Some(ours) = self.ours.take() {
+            thread::spawn(move || drop(ours));
+        }
     }
 }
 
 impl AsFd for Lingering {
     /// # Panics
     ///
-    /// If it was let go.
+    /// If it was closed.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ours.as_ref().expect("it is held").as_fd()
     }

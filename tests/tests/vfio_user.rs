@@ -327,9 +327,12 @@ fn descriptor_that_takes_long_to_close_keeps_no_client_out() {
     let mut lingering = Lingering::connect();
     let mut stream = UnixStream::connect(&socket).unwrap();
     stream.write_all(&message(1, 21, &[0, 0, 1, 0, 0])).unwrap();
-    stream.send_with_fds(&[&change(CONNECT, 1)[..]], &[lingering.as_raw_fd()]).unwrap();
-    drop(stream);
-    lingering.let_go();
+    // The daemon closes the last one.
+    daemon.while_stopped(|| {
+        stream.send_with_fds(&[&change(CONNECT, 1)[..]], &[lingering.as_raw_fd()]).unwrap();
+        drop(stream);
+        lingering.close();
+    });
     assert_that_the_next_is_served(&socket);
     assert!(daemon.is_running());
 }

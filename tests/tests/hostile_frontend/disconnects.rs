@@ -120,9 +120,12 @@ fn descriptor_that_takes_long_to_close_keeps_nobody_out() {
     {
         let socket = connect(&daemon);
         let mut lingering = Lingering::connect();
-        send(&socket, &message(request, &body), lingering.as_raw_fd());
-        drop(socket);
-        lingering.let_go();
+        // The daemon closes the last one.
+        daemon.while_stopped(|| {
+            send(&socket, &message(request, &body), lingering.as_raw_fd());
+            drop(socket);
+            lingering.close();
+        });
         connections.push(lingering);
         assert_that_the_next_is_served(&mut daemon);
     }
