@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 	double start = now();
 	CHECK(ask(fd) == -1 && errno == ENODEV);
 	CHECK(open("/dev/accel/accel0", O_RDWR) == -1 && errno == ENODEV);
-	CHECK(now() - start < 10);
+	CHECK(now() - start < 30);
 	CHECK(kill(daemon, SIGCONT) == 0);
 	/* The file went with its connection; another can be had. */
 	CHECK(ask(fd) == -1 && errno == ENODEV);

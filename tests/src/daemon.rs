@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -46,6 +46,8 @@ pub struct Daemon {
     folder: Option<TempDir>,
     lines: Receiver<String>,
     seen: Arc<Mutex<Vec<String>>>,
+    /// Reads its log, and ends with it.
+    reader: JoinHandle<()>,
 }
 
 impl Daemon {
@@ -113,14 +115,14 @@ impl Daemon {
         let (sender, lines) = channel();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&seen);
-        thread::spawn(move || {
+        let reader = thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 kept.lock().expect("nobody panics with it").push(line.clone());
                 // The test may have lost interest; the pipe is emptied all the same.
                 let _ = sender.send(line);
             }
         });
-        let daemon = Self { child, folder: Some(folder), lines, seen };
+        let daemon = Self { child, folder: Some(folder), lines, seen, reader };
         daemon.wait_for("is ready");
         daemon
     }
@@ -201,7 +203,7 @@ impl Daemon {
         self.signal(Signal::SIGCONT);
     }
 
-    /// Waits for its end.
+    /// Waits for its end, and until all that it said is read.
     ///
     /// # Panics
     ///
@@ -209,7 +211,10 @@ impl Daemon {
     pub fn wait(&mut self) -> ExitStatus {
         let end = Instant::now() + LIMIT;
         while Instant::now() < end {
-            if let Some(status) = self.child.try_wait().expect("its status can be asked") {
+            let status = self.child.try_wait().expect("its status can be asked");
+            if let Some(status) = status
+                && self.reader.is_finished()
+            {
                 return status;
             }
             thread::sleep(Duration::from_millis(2));

@@ -90,6 +90,8 @@ fn frontend_that_leaves_takes_its_task_along_and_the_next_one_is_served() {
 fn termination_calls_the_task_off_and_succeeds() {
     let mut daemon = daemon();
     let _runner = busy(&daemon);
+    // Here it has to run.
+    thread::sleep(Duration::from_secs(1));
     daemon.signal(Signal::SIGTERM);
     assert!(daemon.wait().success());
     let log = daemon.log();

@@ -4,6 +4,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ane_tests::command::path;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use super::rig::{CampaignFolder, totals};
 
@@ -85,7 +87,15 @@ fn full_disk_in_the_middle_of_a_line_ends_the_campaign_and_not_its_lines() {
         let child =
             Command::new("bash").args(["-c", &run]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
         let child = child.expect("bash starts");
-        while lines(&rig) <= before {
+        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a number"));
+        let signal = |signal| kill(pid, signal).expect("it runs");
+        // It is looked at while it is stopped: else it may have come to its end when the limit is set.
+        loop {
+            signal(Signal::SIGSTOP);
+            if lines(&rig) > before {
+                break;
+            }
+            signal(Signal::SIGCONT);
             assert!(Instant::now() < deadline, "nothing happens");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -93,8 +103,9 @@ fn full_disk_in_the_middle_of_a_line_ends_the_campaign_and_not_its_lines() {
         // have files of their own, were there before.
         let room = std::fs::metadata(rig.path("lines")).expect("it is there").len() + 500;
         let limit = rustix::process::Rlimit { current: Some(room), maximum: None };
-        let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).expect("a number"));
-        rustix::process::prlimit(pid, rustix::process::Resource::Fsize, limit).expect("it is ours");
+        let process = rustix::process::Pid::from_raw(pid.as_raw());
+        rustix::process::prlimit(process, rustix::process::Resource::Fsize, limit).expect("it is ours");
+        signal(Signal::SIGCONT);
         let output = child.wait_with_output().expect("it ends");
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "round {round}: {message}");

@@ -152,16 +152,17 @@ fn exec_makes_the_names_of_a_real_engine_for_as_long_as_the_command_runs() {
 fn exec_counts_in_the_drivers_folder_what_the_engine_did_for_the_command() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("m1");
+    let stats = root.join("sys/class/accel/accel0/device/ane_stats").display().to_string();
     let show = format!(
-        "show() {{ cat {}/sys/class/accel/accel0/device/ane_stats; }}; \
-         run() {{ {} run {} --device aned:$ANE_SHIM_SOCKET >/dev/null && sleep 0.3; }}",
-        root.display(),
+        "show() {{ cat {stats}; }}; \
+         run() {{ {} run {} --device aned:$ANE_SHIM_SOCKET >/dev/null; }}; \
+         told() {{ for _ in $(seq 200); do grep -qx \"jobs $1\" {stats} && return; sleep 0.1; done; }}",
         path().display(),
         example()
     );
     let output = exec(
         &["--root", root.to_str().unwrap()],
-        &["sh", "-c", &format!("{show}; show; run; show; run; run; show")],
+        &["sh", "-c", &format!("{show}; show; run; told 1; show; run; run; told 3; show")],
     );
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines: Vec<_> = said.lines().filter_map(|line| line.split_once(' ')).collect();
@@ -267,6 +268,12 @@ fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     true
 }
 
+/// Whether a process is gone, or a zombie: the process that adopts it may leave it one for a while.
+fn has_ended(process: Pid) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    state.map_or(true, |state| state.contains(") Z "))
+}
+
 /// `ane exec` that runs a shell in a folder, and what is left of it.
 struct Killed {
     scratch: Scratch,
@@ -315,9 +322,7 @@ impl Killed {
     fn leaves_nothing(mut self) {
         self.exec.wait().expect("it is a child");
         for process in self.processes() {
-            // The process that adopts it may leave it a zombie for a while.
-            let state = || std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-            assert!(eventually(|| kill(process, None).is_err() || state().contains(") Z ")), "{}", state());
+            assert!(eventually(|| has_ended(process)), "process {process} is left");
         }
         assert!(eventually(|| self.scratch.names() == ["processes", "root"]), "{:?}", self.scratch.names());
         let root = self.scratch.path().join("root");
@@ -361,9 +366,9 @@ fn command_that_takes_too_long_is_ended_with_every_process_that_it_started() {
     let scratch = Scratch::new();
     let process = scratch.at("process");
     let commands = format!("sh -c 'echo $$ > {process}; exec sleep 1000' & wait");
-    assert_eq!(exec(&["--timeout", "1"], &["sh", "-c", &commands]).status.code(), Some(124));
+    assert_eq!(exec(&["--timeout", "5"], &["sh", "-c", &commands]).status.code(), Some(124));
     let process = std::fs::read_to_string(process).expect("it was told").trim().parse().expect("a number");
-    assert!(eventually(|| kill(Pid::from_raw(process), None).is_err()));
+    assert!(eventually(|| has_ended(Pid::from_raw(process))));
 }
 
 #[test]
@@ -451,8 +456,9 @@ fn sleeping(seconds: &str) -> usize {
 #[test]
 fn exec_that_is_killed_ends_processes_that_start_others_all_the_time() {
     let seconds = format!("1000.{}", std::process::id());
-    let bomb =
-        format!("echo $$ >> processes; setsid sh -c 'while :; do (sleep {seconds} &); sleep 0.001; done'");
+    let bomb = format!(
+        "echo $$ >> processes; setsid sh -c 'for _ in $(seq 5000); do (sleep {seconds} &); sleep 0.001; done'"
+    );
     let mut killed = Killed::start(&bomb, 1);
     assert!(eventually(|| sleeping(&seconds) > 20));
     killed.exec.kill().expect("it runs");

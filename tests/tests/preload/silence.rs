@@ -16,7 +16,7 @@ fn daemon_that_is_stopped_is_a_device_that_is_gone_and_serves_anew_when_it_goes_
         .arg(daemon.pid().to_string())
         .env("LD_PRELOAD", library())
         .env("ANE_SHIM_SOCKET", daemon.socket())
-        .env("ANE_SHIM_PATIENCE_MS", "500")
+        .env("ANE_SHIM_PATIENCE_MS", "2000")
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -11,7 +11,7 @@
 //! and a larger sample has the smaller one in it.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -124,11 +124,23 @@ impl Ends {
 }
 
 /// A second checkout of the commit, for the changes: whatever a run that was killed left there is gone once it is opened.
-struct Checkout(PathBuf);
+struct Checkout {
+    path: PathBuf,
+    /// Locked as long as it is in use.
+    _lock: File,
+}
 
 impl Checkout {
     fn open() -> Result<Self> {
         let path = root().join("target/mutants-tree");
+        let lock = File::create(path.with_extension("lock")).context("the lock of the mutants' checkout")?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                bail!("another run tries mutants in {}: wait for its end", path.display())
+            }
+            Err(TryLockError::Error(why)) => return Err(why).context("the lock of the mutants' checkout"),
+        }
         let git = |command: &mut Command| -> Result<()> {
             let output = command.output().context("running git")?;
             if !output.status.success() {
@@ -142,12 +154,13 @@ impl Checkout {
         }
         let commit = printed("git", &["rev-parse", "HEAD"])?;
         git(Command::new("git").current_dir(&path).args(["checkout", "--force", "--detach", &commit]))?;
-        Ok(Self(path))
+        git(Command::new("git").current_dir(&path).args(["clean", "-ffdxq"]))?;
+        Ok(Self { path, _lock: lock })
     }
 
     /// Makes the change, has the tests try it, and takes it back.
     fn attempt(&self, mutant: &Mutant) -> Result<End> {
-        let path = self.0.join(&mutant.file);
+        let path = self.path.join(&mutant.file);
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let changed =
             mutant.applied(&text).with_context(|| format!("{}: is not where it was", mutant.name))?;
@@ -169,16 +182,19 @@ impl Checkout {
             command
                 .env("RUSTFLAGS", "--cap-lints=warn")
                 .env("CARGO_TARGET_DIR", root().join("target/mutants"));
-            if std::env::var_os(DATA).is_none() {
-                command.env(DATA, root().join(BESIDE));
-            }
-            command.current_dir(&self.0).output().context("running `cargo nextest run`")
+            // Tests look from their own folder on, and a path that is absolute stays what it is.
+            let data = std::env::var_os(DATA)
+                .map_or_else(|| root().join(BESIDE), |path| root().join("tests").join(path));
+            command.env(DATA, data);
+            // An input that one mutant fails is not there for the next.
+            command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
+            command.current_dir(&self.path).output().context("running `cargo nextest run`")
         };
         // A mutant can make tests hang, and no build; the first build of all takes longer than the tests may.
         let built = nextest(&mut cargo(&[]), &["--no-run"])?;
         match built.status.code() {
             Some(0) => {}
-            Some(101) => return Ok(End::Unviable),
+            Some(101) if is_refused(&String::from_utf8_lossy(&built.stderr)) => return Ok(End::Unviable),
             _ => bail!("the tests cannot be built: {}", String::from_utf8_lossy(&built.stderr)),
         }
         let mut timed = Command::new("timeout");
@@ -282,7 +298,7 @@ fn list(checkout: &Checkout) -> Result<Vec<Mutant>> {
     for package in PACKAGES {
         command.args(["--package", package]);
     }
-    let output = command.current_dir(&checkout.0).output().context("running cargo")?;
+    let output = command.current_dir(&checkout.path).output().context("running cargo")?;
     if !output.status.success() {
         let told = String::from_utf8_lossy(&output.stderr);
         bail!("`cargo mutants` lists nothing (`cargo install cargo-mutants` brings it): {told}");
@@ -334,6 +350,14 @@ fn sample(mutants: Vec<Mutant>, count: u64, seed: u64) -> Vec<Mutant> {
         .map(|(_, _, mutant)| mutant)
         .take(usize::try_from(count).unwrap_or(usize::MAX))
         .collect()
+}
+
+/// Whether the compiler has refused the code, by what it said: one that was killed, or whose disk was full, says nothing of it.
+fn is_refused(told: &str) -> bool {
+    let is_cut_short =
+        ["(signal: ", "terminated with signal", "No space left on device", "internal compiler error"];
+    told.lines().any(|line| line.starts_with("error[E") || line.starts_with("error: "))
+        && !is_cut_short.iter().any(|word| told.contains(word))
 }
 
 /// The test that did not pass in any try, by the last lines of what nextest said.
@@ -389,6 +413,14 @@ mod tests {
             assert_eq!(serde_json::to_string(&end).unwrap(), text);
             assert_eq!(serde_json::from_str::<End>(text).unwrap(), end);
         }
+    }
+
+    #[test]
+    fn build_that_was_cut_short_says_nothing_of_the_code() {
+        assert!(is_refused("error[E0308]: mismatched types\nerror: could not compile `a` (lib)\n"));
+        let killed = "error: could not compile `a` (lib)\n\nCaused by:\n  process didn't exit successfully: `rustc` (signal: 9, SIGKILL: kill)\n";
+        assert!(!is_refused(killed));
+        assert!(!is_refused("error: failed to write a.rmeta: No space left on device (os error 28)\n"));
     }
 
     #[test]

@@ -266,9 +266,9 @@ fn as_before<'a>(command: &'a mut Command, keeper: &Keeper) -> &'a mut Command {
 /// How long a command that was told to end has for that.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long after a killed command the first process may end, if the same kill is for both (Chosen: a hundred times what the
-/// system takes).
-const SHORTLY_MILLISECONDS: u8 = 100;
+/// How long after a killed command the first process may end, if the same kill is for both (Chosen: a thousand times what
+/// the system takes, since others may have the processors).
+const SHORTLY_MILLISECONDS: u16 = 1000;
 
 /// The signals for a command whose time is over, one after the other.
 const ENDINGS: [Signal; 2] = [Signal::SIGTERM, Signal::SIGKILL];

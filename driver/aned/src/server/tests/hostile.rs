@@ -92,7 +92,7 @@ fn descriptors_nobody_asked_for_or_that_are_missing_end_the_connection_and_do_no
 /// A connection whose last descriptor takes that long to close: it lingers, and what it has to send is not taken.
 fn lingering(listener: &TcpListener) -> TcpStream {
     let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::from_secs(8))).unwrap();
+    rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::from_secs(60))).unwrap();
     stream.set_nonblocking(true).unwrap();
     while (&stream).write(&[0; 1 << 16]).is_ok() {}
     stream
@@ -130,9 +130,9 @@ fn descriptor_that_takes_long_to_close_holds_nobody_up_wherever_it_lies() {
         let rig = Rig::after(before, Fake::default(), Settings::default());
         let start = Instant::now();
         is_well(&rig);
-        assert!(start.elapsed() < Duration::from_secs(4), "{case:?}: {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(15), "{case:?}: {:?}", start.elapsed());
         drop((left, rig));
-        assert!(start.elapsed() < Duration::from_secs(4), "{case:?}: {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(15), "{case:?}: {:?}", start.elapsed());
     }
 }
 
@@ -312,9 +312,9 @@ fn ask_deafly(raw: &OwnedFd, file: u32, times: usize) -> usize {
         .count()
 }
 
-/// Whether the daemon makes room for a message within some turns of its own.
+/// Whether the daemon makes room for a message within two seconds.
 fn is_sent_soon(raw: &OwnedFd, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> bool {
-    (0..50).any(|_| {
+    (0..2000).any(|_| {
         let is_sent = socket::send(raw, message, descriptors, SendFlags::DONTWAIT).is_ok();
         if !is_sent {
             std::thread::sleep(Duration::from_millis(1));

@@ -12,7 +12,10 @@ use aned_protocol::socket;
 use aned_protocol::{Kind, VERSION};
 use zerocopy::IntoBytes;
 
-const SHORT: Settings = Settings { poll: Duration::ZERO, patience: Duration::from_millis(50) };
+/// Short, and yet longer than a daemon on a busy machine needs to say that it lives.
+const SHORT: Settings = Settings { poll: Duration::ZERO, patience: Duration::from_secs(1) };
+/// An error comes before this, however busy the machine is.
+const BOUND: Duration = Duration::from_secs(15);
 
 #[test]
 fn call_that_takes_long_is_waited_for_while_the_daemon_lives() {
@@ -22,14 +25,14 @@ fn call_that_takes_long_is_waited_for_while_the_daemon_lives() {
     let start = Instant::now();
     thread::scope(|scope| {
         scope.spawn(|| {
-            thread::sleep(10 * SHORT.patience);
+            thread::sleep(3 * SHORT.patience);
             let other = rig.client();
             let file = other.open().unwrap().file;
             other.ioctl(file, RELEASE, &mut [], &mut Segments::new()).unwrap();
         });
         client.ioctl(file, WAIT, &mut [0; 8], &mut Segments::new()).unwrap();
     });
-    assert!(start.elapsed() >= 10 * SHORT.patience);
+    assert!(start.elapsed() >= 3 * SHORT.patience);
     assert!(client.open().is_ok(), "the connection is as it was");
 }
 
@@ -49,7 +52,7 @@ fn daemon_that_hangs_with_the_connection_open_is_an_error_in_bounded_time() {
             let start = Instant::now();
             let why = client.open().unwrap_err();
             assert!(matches!(&why, ClientError::Gone(why) if why.contains("did not answer")), "{why}");
-            assert!(start.elapsed() < Duration::from_secs(5));
+            assert!(start.elapsed() < BOUND);
         }
     });
 }
@@ -60,6 +63,6 @@ fn daemon_that_takes_no_messages_is_an_error_in_bounded_time() {
     let start = Instant::now();
     let why = Client::over(here, SHORT).unwrap_err();
     assert!(why.to_string().contains("did not answer"), "{why}");
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < BOUND);
     drop(there);
 }

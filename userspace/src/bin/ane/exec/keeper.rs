@@ -52,7 +52,7 @@ impl Keeper {
     }
 
     /// Whether the first process is gone, or ends within so many milliseconds.
-    pub(super) fn is_alone(&self, within: u8) -> bool {
+    pub(super) fn is_alone(&self, within: u16) -> bool {
         let mut places = [PollFd::new(self.first(), PollFlags::POLLIN)];
         poll(&mut places, PollTimeout::from(within)).is_ok_and(|ready| ready > 0)
     }
