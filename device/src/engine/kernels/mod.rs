@@ -11,6 +11,10 @@
     clippy::arithmetic_side_effects,
     reason = "sizes are those of arrays and of checked blocks"
 )]
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "the portable tier needs few of the parts that the others are made of")
+)]
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -40,7 +40,7 @@ impl Socket {
             return Err(Failure(libc::ENAMETOOLONG));
         }
         for (place, &byte) in address.sun_path.iter_mut().zip(path) {
-            *place = byte.cast_signed();
+            *place = libc::c_char::from_ne_bytes([byte]);
         }
         // SAFETY: plain numbers go in, a descriptor comes out.
         let fd = unsafe {
