@@ -69,6 +69,34 @@ fn comparison_says_where_differences_come_from() {
     assert!(layers.iter().all(|layer| layer.own <= 0.004 && layer.so_far <= 0.01), "{layers:?}");
 }
 
+/// More layers than a program has surfaces, and one with more operands: the layers run in parts.
+#[test]
+fn comparison_has_each_layer_of_a_deep_model_once() {
+    const LAYERS: usize = 150;
+    let mut net = Onnx::new(3);
+    let x = net.input("x", &[1, 4]);
+    let mut results = vec![x.clone()];
+    for _ in 0..LAYERS {
+        let last = results.last().cloned().unwrap_or_default();
+        let mapped = net.node("Sigmoid", &[&last], &[]);
+        results.push(net.node("Add", &[&mapped, &x], &[]));
+    }
+    let all: Vec<&str> = results.iter().map(String::as_str).collect();
+    net.node_to("Concat", &all, "y", &[("axis", Integer(1))]);
+    net.output("y", &[1, 4 * (LAYERS as i64 + 1)]);
+    let compiled = compiled(&net.finish());
+    let inputs = [random(&[1, 4], 3)];
+    let layers = compare(&device(), &compiled, &inputs).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(layers.len(), 2 * LAYERS + 1);
+    assert!(layers.iter().all(|layer| layer.own <= 0.002 && layer.so_far <= 0.01), "{layers:?}");
+    let last = layers.last().unwrap();
+    assert_eq!((last.source, last.own), (Source::Exact, 0.0), "operands are moved");
+    // The last layer is that of the whole program.
+    let whole = execute(&device(), &compiled, &inputs).unwrap_or_else(|error| panic!("{error}"));
+    let largest = whole[0].values().iter().fold(0.0, |largest: f64, value| value.abs().max(largest));
+    assert!(last.largest > 0.5 && (last.largest - largest).abs() <= last.so_far);
+}
+
 /// Small models of one operator over odd shapes, each against double precision.
 #[test]
 fn operators_over_shapes_that_fit_nothing_agree() {

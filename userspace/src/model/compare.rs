@@ -2,6 +2,9 @@
 //!
 //! Each layer is looked at twice: how far the engine is off after all layers before it, and how far off it is from what
 //! double precision makes of the operands that the engine itself had. The latter is the layer's own doing.
+//!
+//! A program has few surfaces. So the layers run in parts, some of them at a time, with the results of the parts before as inputs: each
+//! layer runs once. A result is forgotten behind the last layer that reads it.
 
 use half::f16;
 use serde::{Serialize, Serializer};
@@ -13,14 +16,16 @@ use super::limits::MASK;
 use super::network::array::elements;
 use super::network::evaluate::evaluate;
 use super::network::operation::{Convolution, JoinKind, Linear, Operation, Post};
-use super::network::{Array, Fault, Network};
+use super::network::part::Part;
+use super::network::{Array, Fault, Kind, Network, Node};
 use crate::container::Axes;
+use crate::container::anec::SURFACES_MAX;
 use crate::device::Device;
 use crate::session;
 use crate::tensor::Tensor;
 
-/// Layers whose results are looked at in one run: surfaces are few.
-const LAYERS_EACH: usize = 16;
+/// Elements of all results of a part, at most: 128 MB of doubles.
+const ELEMENTS: usize = 1 << 24;
 
 /// Where most of a layer's own difference comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,40 +107,87 @@ pub fn compare(device: &Device, compiled: &Compiled, inputs: &[Array]) -> Result
         exact[*value] = Some(halves.clone());
         seen[*value] = Some(halves);
     }
-    for nodes in (0..network.nodes.len()).collect::<Vec<_>>().chunks(LAYERS_EACH) {
-        let mut part: Network = network.clone();
-        part.outputs =
-            nodes.iter().map(|&node| (format!("layer{node}"), network.nodes[node].output)).collect();
-        let part = build(part)?;
-        // Inputs that no layer of this part reads are surfaces all the same.
-        let results = execute(device, &part, inputs)?;
-        for (&node, result) in nodes.iter().zip(results) {
-            seen[network.nodes[node].output] = Some(result);
-        }
+    let mut last_read = vec![0; network.values.len()];
+    for (index, node) in network.nodes.iter().enumerate() {
+        node.inputs.iter().for_each(|&input| last_read[input] = index);
     }
     let mut layers = Vec::new();
-    for node in &network.nodes {
-        let of = |values: &[Option<Array>]| -> Result<Array, Fault> {
-            let operands: Vec<&Array> =
-                node.inputs.iter().filter_map(|&input| values[input].as_ref()).collect();
-            evaluate(&node.operation, &operands)
+    while let Some(first) = network.nodes.get(layers.len()) {
+        let results = match first.operation {
+            Operation::Concat(axis) if first.inputs.len() >= SURFACES_MAX => {
+                vec![concatenated(device, network, first, axis, &seen)?]
+            }
+            _ => run(device, Part::of(network, layers.len(), SURFACES_MAX, ELEMENTS), &seen)?,
         };
-        let (whole, own) = (of(&exact)?, of(&seen)?);
-        let result = seen[node.output].clone().unwrap_or_else(|| whole.clone());
-        let difference = worst(&result, &own);
-        let store = worst(&own.map(|value| f16::from_f64(value).to_f64()), &own);
-        layers.push(Layer {
-            name: node.name.clone(),
-            operation: node.operation.name(),
-            dims: network.dims(node.output).to_vec(),
-            largest: whole.values().iter().fold(0.0, |largest, value| value.abs().max(largest)),
-            so_far: worst(&result, &whole),
-            own: difference,
-            source: source(&node.operation, difference, store),
-        });
-        exact[node.output] = Some(whole);
+        for result in results {
+            let Some(node) = network.nodes.get(layers.len()) else { break };
+            let (layer, whole) = beside(network, node, &result, &exact, &seen)?;
+            exact[node.output] = Some(whole);
+            seen[node.output] = Some(result);
+            for &input in node.inputs.iter().filter(|&&input| last_read[input] == layers.len()) {
+                (exact[input], seen[input]) = (None, None);
+            }
+            layers.push(layer);
+        }
     }
     Ok(layers)
+}
+
+/// A layer whose result on the engine is `result`, and its result in double precision after all layers so far.
+fn beside(
+    network: &Network,
+    node: &Node,
+    result: &Array,
+    exact: &[Option<Array>],
+    seen: &[Option<Array>],
+) -> Result<(Layer, Array), Fault> {
+    let of = |values: &[Option<Array>]| -> Result<Array, Fault> {
+        let operands: Vec<&Array> = node.inputs.iter().filter_map(|&input| values[input].as_ref()).collect();
+        evaluate(&node.operation, &operands)
+    };
+    let (whole, own) = (of(exact)?, of(seen)?);
+    let difference = worst(result, &own);
+    let store = worst(&own.map(|value| f16::from_f64(value).to_f64()), &own);
+    let layer = Layer {
+        name: node.name.clone(),
+        operation: node.operation.name(),
+        dims: network.dims(node.output).to_vec(),
+        largest: whole.values().iter().fold(0.0, |largest, value| value.abs().max(largest)),
+        so_far: worst(result, &whole),
+        own: difference,
+        source: source(&node.operation, difference, store),
+    };
+    Ok((layer, whole))
+}
+
+/// The results of a part, whose inputs are filled with what the engine made before.
+fn run(device: &Device, part: Part, seen: &[Option<Array>]) -> Result<Vec<Array>, CompareError> {
+    let inputs: Vec<Array> = part.filled_by.iter().filter_map(|&value| seen[value].clone()).collect();
+    Ok(execute(device, &build(part.network)?, &inputs)?)
+}
+
+/// The result of a concatenation that has more operands than a program has surfaces: some of them at a time.
+fn concatenated(
+    device: &Device,
+    network: &Network,
+    node: &Node,
+    axis: usize,
+    seen: &[Option<Array>],
+) -> Result<Array, CompareError> {
+    let mut pieces = Vec::new();
+    for operands in node.inputs.chunks(SURFACES_MAX - 1) {
+        let mut part = Part::default();
+        let operands: Vec<_> = operands.iter().map(|&operand| part.value(network, operand)).collect();
+        let piece = part.network.add(&node.name, Operation::Concat(axis), &operands, Kind::Real)?;
+        match part.network.known(piece) {
+            Some(known) => pieces.push(known.clone()),
+            None => {
+                part.output(piece);
+                pieces.append(&mut run(device, part, seen)?);
+            }
+        }
+    }
+    Ok(evaluate(&node.operation, &pieces.iter().collect::<Vec<_>>())?)
 }
 
 /// Numbers between -1 and 1 for an input without an array: each seed has its own.

@@ -8,6 +8,7 @@ pub(crate) mod compose;
 pub mod evaluate;
 mod fault;
 pub mod operation;
+pub(super) mod part;
 mod shape;
 mod simplify;
 
@@ -67,6 +68,8 @@ pub struct Network {
     wholes: BTreeMap<ValueId, ValueId>,
     /// The halves that hold inputs of whole numbers.
     whole_inputs: Vec<ValueId>,
+    /// Remarks of the model's reader.
+    pub notes: Vec<String>,
     /// Whether the client fills the result of a layer.
     is_cut: bool,
     /// Elements of all constants, and places that layers pick.
