@@ -17,9 +17,10 @@ pub mod onnx;
 mod options;
 mod problem;
 pub mod protobuf;
+mod short;
 
 pub use compile::{Compiled, compile, compile_file};
-pub use error::ModelError;
+pub use error::{ModelError, counted};
 pub use execute::execute;
 pub use lower::Step;
 pub(crate) use lower::onto;

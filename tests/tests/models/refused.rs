@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ane::model::limits::NODES_MAX;
+use ane::model::limits::{NODES_MAX, PROBLEMS_MAX};
 use ane::model::network::Array;
 use ane::model::{ModelError, Options, Why, compile, execute};
 use ane_tests::model::Attribute::{Integer, Integers};
@@ -254,4 +254,98 @@ fn places_that_layers_pick_are_bounded_together() {
     let problems = problems(&net.finish());
     assert_eq!(problems[0].operation, "ScatterND", "{problems:?}");
     assert!(problems[0].why.to_string().contains("constants"), "{}", problems[0].why);
+}
+
+#[test]
+fn operation_that_is_not_mapped_is_named_behind_a_layer_that_is_not_there() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2, 3]);
+    let places = net.node("NoSuchThing", &[&x], &[]);
+    let relu = net.node("Relu", &[&places], &[]);
+    net.node_to("NeitherThis", &[&relu], "y", &[]);
+    net.output("y", &[2, 3]);
+    let named: Vec<_> = problems(&net.finish()).into_iter().map(|problem| problem.operation).collect();
+    assert_eq!(named, ["NoSuchThing", "NeitherThis"]);
+    let text = "program(1.3) { func main<ios15>(tensor<fp16, [2]> x) {
+        tensor<fp16, [2]> a = no_such_thing(x = x);
+        tensor<fp16, [2]> b = relu(x = a);
+        tensor<fp16, [2]> y = neither_this(x = b); } -> (y); }";
+    let named: Vec<_> = problems(text.as_bytes()).into_iter().map(|problem| problem.operation).collect();
+    assert_eq!(named, ["no_such_thing", "neither_this"]);
+}
+
+#[test]
+fn readers_of_a_constant_that_cannot_be_read_are_not_blamed() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2]);
+    let short = net.singles(&[2], &[1.0]);
+    net.node_to("Add", &[&x, &short], "y", &[]);
+    net.output("y", &[2]);
+    let named: Vec<_> = problems(&net.finish()).into_iter().map(|problem| problem.operation).collect();
+    assert_eq!(named, ["initializer"]);
+}
+
+#[test]
+fn of_very_many_problems_the_first_are_told_and_none_is_made_up() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2]);
+    for layer in 0..PROBLEMS_MAX + 10 {
+        net.node_to("NoSuchThing", &[&x], &format!("t{layer}"), &[]);
+    }
+    net.node_to("Relu", &[&x], "y", &[]);
+    net.output("y", &[2]);
+    let refused = compile(&net.finish(), &Options::default()).unwrap_err().to_string();
+    assert!(refused.starts_with("1000 parts of the model, or more, cannot be mapped"), "{refused}");
+    assert!(!refused.contains("made by no layer"), "{refused}");
+}
+
+#[test]
+fn name_that_is_there_already_is_no_result() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2]);
+    net.node_to("Relu", &[&x], "y", &[]);
+    net.node_to("Neg", &[&x], "y", &[]);
+    net.node_to("Abs", &["y"], "x", &[]);
+    net.output("y", &[2]);
+    let twice = |name: &str| Why::Twice { name: name.to_owned() };
+    let named: Vec<_> = problems(&net.finish()).into_iter().map(|problem| problem.why).collect();
+    assert_eq!(named, [twice("y"), twice("x")]);
+    let text = "program(1.3) { func main<ios15>(tensor<fp16, [2]> x) {
+        tensor<fp16, [2]> y = relu(x = x);
+        tensor<fp16, [2]> y = sigmoid(x = x); } -> (y); }";
+    assert_eq!(problems(text.as_bytes())[0].why, twice("y"));
+}
+
+#[test]
+fn shapes_that_are_others_than_the_model_says_are_told() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2, 3]);
+    net.node_to("Relu", &[&x], "y", &[]);
+    net.output("y", &[9, 9, 9]);
+    let model = net.finish();
+    let compiled = compile(&model, &Options::default()).unwrap();
+    let note = "output \"y\" has the shape [2, 3]; the model says [9, 9, 9]";
+    assert!(compiled.notes.iter().any(|told| told == note), "{:?}", compiled.notes);
+    let bound = |dims: Vec<usize>| {
+        let array = Array::from_fn(dims, |_| 1.0).unwrap();
+        let constants = BTreeMap::from([("x".to_owned(), array)]);
+        compile(&model, &Options { constants, ..Options::default() })
+    };
+    let refused = bound(vec![2, 4]).unwrap_err().to_string();
+    assert!(refused.contains("the bound array has the shape [2, 4]; the model says [2, 3]"), "{refused}");
+    let text = "program(1.3) { func main<ios15>(tensor<fp16, [2]> x) {
+        tensor<fp16, [3]> y = relu(x = x); } -> (y); }";
+    let refused = problems(text.as_bytes())[0].to_string();
+    assert!(refused.contains("result \"y\" has the shape [2]; the model says [3]"), "{refused}");
+}
+
+#[test]
+fn name_of_any_length_makes_no_long_message() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2]);
+    let long = "n".repeat(1 << 20);
+    net.node_to(&long, &[&x], &long, &[]);
+    net.output(&long, &[2]);
+    let refused = compile(&net.finish(), &Options::default()).unwrap_err().to_string();
+    assert!(refused.len() < 2000 && refused.contains("(1048576 bytes in all)"), "{}", refused.len());
 }

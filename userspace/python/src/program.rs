@@ -46,11 +46,11 @@ fn values(array: &PyReadonlyArrayDyn<'_, f64>) -> PyResult<Array> {
 
 /// The bytes of a file, and how it is compiled if it is a model.
 fn contents(py: Python<'_>, path: &Path, decided: &Decided) -> PyResult<(Vec<u8>, model::Options)> {
-    let (file, beside) = py.detach(|| model::compile::contents(path)).map_err(|why| match why {
+    let (file, beside, format) = py.detach(|| model::compile::contents(path)).map_err(|why| match why {
         model::ModelError::File(why) => raise::system(&why, Some(path)),
         why => raise::format(py, &path.display().to_string(), &why.to_string(), "name a program or a model"),
     })?;
-    Ok((file, model::Options { beside, ..decided.0.clone() }))
+    Ok((file, model::Options { beside, format, ..decided.0.clone() }))
 }
 
 /// A model on a device beside double precision, layer by layer, as JSON.
@@ -206,7 +206,7 @@ impl Program {
     /// A program, or a model that becomes one.
     fn of_any(py: Python<'_>, name: String, file: Vec<u8>, options: &model::Options) -> PyResult<Self> {
         let is_program = container::hwx::is_hwx(&file) || anec::is_anec(&file);
-        if is_program || model::compile::format(&file).is_none() {
+        if options.format.is_none() && (is_program || model::compile::format(&file).is_none()) {
             let program = Self::of_file(py, name, file)?;
             if options.extents.is_empty() && options.constants.is_empty() && options.cuts.is_empty() {
                 return Ok(program);

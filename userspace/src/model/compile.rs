@@ -103,17 +103,17 @@ impl Compiled {
 ///
 /// [`ModelError`].
 pub fn compile_file(path: &Path, options: &Options) -> Result<Compiled, ModelError> {
-    let (bytes, beside) = contents(path)?;
-    compile(&bytes, &Options { beside, ..options.clone() })
+    let (bytes, beside, format) = contents(path)?;
+    compile(&bytes, &Options { beside, format, ..options.clone() })
 }
 
-/// The bytes of a model, or of any program, and where files beside it are.
+/// The bytes of a model, or of any program, where files beside it are, and the format if the folder says it.
 ///
 /// # Errors
 ///
 /// [`ModelError::File`], [`ModelError::Long`].
-pub fn contents(path: &Path) -> Result<(Vec<u8>, Beside), ModelError> {
-    let path = located(path)?;
+pub fn contents(path: &Path) -> Result<(Vec<u8>, Beside, Option<Format>), ModelError> {
+    let (path, format) = located(path)?;
     let file = File::open(&path)?;
     let of = file.metadata()?;
     let most = if of.is_file() { FILE_BYTES_MAX } else { PIPE_BYTES_MAX };
@@ -124,16 +124,20 @@ pub fn contents(path: &Path) -> Result<(Vec<u8>, Beside), ModelError> {
     if of.len().max(bytes.len() as u64) > most {
         return Err(ModelError::Long { most });
     }
-    Ok((bytes, Beside::of_file(&path)))
+    Ok((bytes, Beside::of_file(&path), format))
 }
 
-/// The file with a model's layers: the path itself, or of a folder `.mlpackage` or `.mlmodelc` the file that is meant.
+/// The file with a model's layers: the path itself, or of a folder `.mlpackage` or `.mlmodelc` the file that is meant, and its format.
 ///
 /// # Errors
 ///
 /// The fault of the folder.
-pub fn located(path: &Path) -> io::Result<PathBuf> {
-    if path.is_dir() { mil::package::model_file(path) } else { Ok(path.to_owned()) }
+pub fn located(path: &Path) -> io::Result<(PathBuf, Option<Format>)> {
+    if !path.is_dir() {
+        return Ok((path.to_owned(), None));
+    }
+    let (file, format) = mil::package::model_file(path)?;
+    Ok((file, Some(format)))
 }
 
 /// Compiles a model.
@@ -155,7 +159,7 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Network, ModelError> {
 }
 
 fn imported(bytes: &[u8], options: &Options) -> Result<Imported, ModelError> {
-    let imported = match format(bytes).ok_or(ModelError::Format)? {
+    let imported = match options.format.or_else(|| format(bytes)).ok_or(ModelError::Format)? {
         Format::Onnx => onnx::layers(bytes, options),
         Format::CoreMl => mil::layers_of_message(bytes, options),
         Format::MilText => mil::layers_of_text(bytes, options),
@@ -209,6 +213,7 @@ pub fn build(mut network: Network) -> Result<Compiled, ModelError> {
     })?;
     let whole = |name| format!("input {name:?} takes whole numbers as halves, which are exact up to 2048");
     lowered.notes.extend(network.whole_inputs().map(whole));
+    lowered.notes.append(&mut network.notes);
     let ports = |list: &[(String, usize)]| {
         list.iter()
             .map(|(name, value)| Port { name: name.clone(), dims: network.dims(*value).to_vec() })

@@ -4,10 +4,12 @@ use std::io;
 
 use thiserror::Error;
 
-use super::limits::NODES_MAX;
+use super::limits::{NODES_MAX, PROBLEMS_MAX};
 use super::network::Fault;
 use super::problem::{Problem, grouped};
 use super::protobuf::Damage;
+use super::short::short;
+use crate::count::count;
 
 /// Why there is no program.
 #[derive(Debug, Error)]
@@ -55,7 +57,7 @@ pub enum ModelError {
     #[error("{0}")]
     Fault(#[from] Fault),
     /// A value for something that the model does not have.
-    #[error("model has no {what} {name:?}; {}", listed(what, .known))]
+    #[error("model has no {what} {:?}; {}", short(.name), listed(what, .known))]
     Unknown {
         what: &'static str,
         name: String,
@@ -72,7 +74,7 @@ const NAMES_MAX: usize = 16;
 
 /// The things of this kind that a model has.
 fn listed(what: &str, names: &[String]) -> String {
-    let told: Vec<String> = names.iter().take(NAMES_MAX).map(|name| format!("{name:?}")).collect();
+    let told: Vec<String> = names.iter().take(NAMES_MAX).map(|name| format!("{:?}", short(name))).collect();
     match names.len() {
         0 => format!("it has no {what}"),
         1..=NAMES_MAX => format!("its {what}s are {}", told.join(", ")),
@@ -80,9 +82,16 @@ fn listed(what: &str, names: &[String]) -> String {
     }
 }
 
+/// How many parts of a model cannot be mapped, behind its name.
+pub fn counted(problems: &[Problem]) -> String {
+    if problems.len() < PROBLEMS_MAX {
+        return format!("{} of the model cannot be mapped", count(problems.len(), "part"));
+    }
+    format!("{PROBLEMS_MAX} parts of the model, or more, cannot be mapped")
+}
+
 fn problems(problems: &[Problem]) -> String {
     let lines = grouped(problems, |_| String::new());
     let lines: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
-    let count = crate::count::count(problems.len(), "part");
-    format!("{count} of the model cannot be mapped:\n{}", lines.join("\n"))
+    format!("{}:\n{}", counted(problems), lines.join("\n"))
 }

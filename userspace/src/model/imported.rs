@@ -6,6 +6,7 @@ use super::lower;
 use super::network::Network;
 use super::options::Options;
 use super::problem::Problem;
+use super::short::short;
 
 /// Layers, and what could not become any.
 pub(super) struct Imported {
@@ -17,6 +18,22 @@ pub(super) struct Imported {
     pub(super) extents: Vec<String>,
     /// Results of layers, where one is to be cut.
     pub(super) results: Vec<String>,
+    /// Inputs and outputs that have wider numbers in the model than the engine has.
+    pub(super) wider: Vec<String>,
+}
+
+/// Surfaces that a note names; the others are counted.
+const WIDER_TOLD: usize = 4;
+
+/// The note that some surfaces have other numbers than in the model.
+fn narrowed(names: &[String]) -> Option<String> {
+    let told: Vec<String> = names.iter().take(WIDER_TOLD).map(|name| format!("{:?}", short(name))).collect();
+    let more = match names.len().saturating_sub(WIDER_TOLD) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!names.is_empty())
+        .then(|| format!("{}{more}: halves on this engine, wider numbers in the model", told.join(", ")))
 }
 
 impl Imported {
@@ -40,6 +57,8 @@ impl Imported {
     /// The layers of a model of which all was read.
     pub(super) fn whole(mut self) -> Result<Network, ModelError> {
         self.network.forget_unread();
+        self.problems.truncate(PROBLEMS_MAX);
+        self.network.notes.extend(narrowed(&self.wider));
         if self.problems.is_empty() { Ok(self.network) } else { Err(ModelError::Problems(self.problems)) }
     }
 
@@ -47,7 +66,6 @@ impl Imported {
     pub(super) fn whole_or_all_problems(mut self) -> Result<Network, ModelError> {
         if !self.problems.is_empty() && self.problems.len() < PROBLEMS_MAX {
             self.problems.extend(lower::problems(&mut self.network));
-            self.problems.truncate(PROBLEMS_MAX);
         }
         self.whole()
     }

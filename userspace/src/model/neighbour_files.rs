@@ -77,8 +77,12 @@ impl<'a> Files<'a> {
     }
 }
 
-/// At most one byte more than `most` of a file whose place, with every link followed, is inside of `folder`.
-fn bounded(folder: &Path, path: &str, most: u64) -> io::Result<Vec<u8>> {
+/// The place of a regular file in a folder. With every link followed it is inside of that folder.
+///
+/// # Errors
+///
+/// The fault of the path, or a sentence that says what is there instead.
+pub(super) fn inside(folder: &Path, path: impl AsRef<Path>) -> io::Result<PathBuf> {
     let (root, file) = (fs::canonicalize(folder)?, fs::canonicalize(folder.join(path))?);
     if !file.starts_with(&root) {
         return Err(io::Error::other("a link leads out of the model's folder"));
@@ -87,8 +91,13 @@ fn bounded(folder: &Path, path: &str, most: u64) -> io::Result<Vec<u8>> {
     if !fs::metadata(&file)?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
+    Ok(file)
+}
+
+/// At most one byte more than `most` of such a file.
+fn bounded(folder: &Path, path: &str, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(file)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    File::open(inside(folder, path)?)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

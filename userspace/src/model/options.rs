@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::compile::Format;
 use super::neighbour_files::Beside;
 use super::network::Array;
 
@@ -14,6 +15,8 @@ pub struct Options {
     pub extents: BTreeMap<String, usize>,
     /// Results of layers that the client fills, instead of the model.
     pub cuts: BTreeSet<String>,
+    /// The format of the model, where its place says it. Otherwise its first bytes do.
+    pub format: Option<Format>,
     /// Where files are that the model names.
     pub beside: Beside,
 }

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::network::Fault;
 use super::protobuf::Damage;
+use super::short::short;
 use crate::build::BuildError;
 
 /// Why a layer cannot be mapped.
@@ -23,12 +24,13 @@ pub enum Why {
     #[error(transparent)]
     Fault(#[from] Fault),
     /// An operand has to be known before the run.
-    #[error("operand {operand} ({name:?}) has to be known before the run: bind it")]
+    #[error("operand {operand} ({}) has to be known before the run: bind it", quoted(.name))]
     NotKnown { operand: usize, name: String },
     /// A table with too many rows for indices that only the run knows.
     #[error(
-        "indices {name:?} are known in the run alone, and pick among {rows} rows: halves hold indices up to {most}; \
-         bind them, or look the rows up yourself and make the result an input"
+        "indices {} are known in the run alone, and pick among {rows} rows: halves hold indices up to {most}; \
+         bind them, or look the rows up yourself and make the result an input",
+        quoted(.name)
     )]
     Rows {
         rows: usize,
@@ -41,11 +43,17 @@ pub enum Why {
         dims: Vec<usize>,
     },
     /// An extent of an input that the model leaves open.
-    #[error("extent {name:?} is not fixed: give it a number")]
+    #[error("extent {} is not fixed: give it a number", quoted(.name))]
     Open { name: String },
     /// An operand that nothing makes before it is read: from nowhere, or in a circle.
-    #[error("operand {name:?} is made by no layer before this one")]
+    #[error(
+        "operand {} is made by no layer before this one: its name is wrong, or layers depend on each other in a circle",
+        quoted(.name)
+    )]
     NotMade { name: String },
+    /// A result that has the name of an input, a constant or another result.
+    #[error("result {} is there already under this name", quoted(.name))]
+    Twice { name: String },
     /// An operand is missing.
     #[error("operand {operand} is missing")]
     Missing { operand: usize },
@@ -100,17 +108,39 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?}{}", self.operation, self.name, self.reason())
+        write!(f, "{} {}{}", short(&self.operation), quoted(&self.name), self.reason())
     }
 }
 
 impl Problem {
     /// The text behind the name: shapes, and the reason.
     fn reason(&self) -> String {
-        let shapes: Vec<String> = self.shapes.iter().map(|shape| format!("{shape:?}")).collect();
-        let of = if shapes.is_empty() { "" } else { " of " };
-        format!("{of}{}: {}", shapes.join(", "), self.why)
+        let of = if self.shapes.is_empty() { "" } else { " of " };
+        format!("{of}{}: {}", told_shapes(&self.shapes), self.why)
     }
+}
+
+/// Shapes of a layer that are told; the others are counted.
+const SHAPES_MAX: usize = 8;
+
+/// Shapes; equal ones that follow each other are told once.
+fn told_shapes(shapes: &[Vec<usize>]) -> String {
+    let runs: Vec<&[Vec<usize>]> = shapes.chunk_by(|a, b| a == b).collect();
+    let told = |run: &&[Vec<usize>]| match run {
+        [shape] => format!("{shape:?}"),
+        [shape, ..] => format!("{} times {shape:?}", run.len()),
+        [] => String::new(),
+    };
+    let text = runs.iter().take(SHAPES_MAX).map(told).collect::<Vec<_>>().join(", ");
+    match runs.iter().skip(SHAPES_MAX).map(|run| run.len()).sum() {
+        0_usize => text,
+        more => format!("{text} and {more} more"),
+    }
+}
+
+/// A name of the model in a message.
+fn quoted(name: &str) -> String {
+    format!("{:?}", short(name))
 }
 
 /// Names of a group that are told; the others are counted.
@@ -143,12 +173,27 @@ pub fn grouped(problems: &[Problem], advice: impl Fn(Remedy<'_>) -> String) -> V
         groups[place].2.push(&problem.name);
     }
     let line = |(operation, reason, names): (&str, String, Vec<&str>)| {
-        let told: Vec<String> = names.iter().take(NAMES_MAX).map(|name| format!("{name:?}")).collect();
+        let told: Vec<String> = names.iter().take(NAMES_MAX).map(|name| quoted(name)).collect();
         let more = match names.len().saturating_sub(NAMES_MAX) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!("{operation} {}{more}{reason}", told.join(", "))
+        format!("{} {}{more}{reason}", short(operation), told.join(", "))
     };
     groups.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_shapes_are_told_once_and_many_are_counted() {
+        let (small, large) = (vec![1, 2], vec![3]);
+        assert_eq!(told_shapes(&[small.clone(), large.clone()]), "[1, 2], [3]");
+        assert_eq!(told_shapes(&[small.clone(), large.clone(), large]), "[1, 2], 2 times [3]");
+        assert_eq!(told_shapes(&vec![small; 1000]), "1000 times [1, 2]");
+        let different: Vec<_> = (0..10).map(|extent| vec![extent]).collect();
+        assert!(told_shapes(&different).ends_with("[7] and 2 more"), "{}", told_shapes(&different));
+    }
 }

@@ -111,7 +111,8 @@ pub(crate) fn compiled(args: &ModelArgs) -> Result<Compiled> {
     }
     options.extents = args.dim.iter().map(|dim| (dim.name.clone(), dim.extent)).collect();
     options.cuts = args.cut.iter().cloned().collect();
-    let file = model::compile::located(&args.model).with_context(|| files::name(&args.model))?;
+    let (file, format) = model::compile::located(&args.model).with_context(|| files::name(&args.model))?;
+    options.format = format;
     options.beside = model::Beside::of_file(&file);
     model::compile(&files::read(&file)?, &options).map_err(|why| refused(&args.model, &why))
 }
@@ -126,7 +127,7 @@ pub(crate) fn refused(model: &Path, why: &ModelError) -> anyhow::Error {
                 Remedy::Extent(name) => format!(", --dim '{name}=1'"),
                 Remedy::Cut(name) => format!(", --cut '{name}'"),
             };
-            let what = format!("{name}: {} of the model cannot be mapped", count(problems.len(), "part"));
+            let what = format!("{name}: {}", model::counted(problems));
             Failure::new(Exit::Refused, what, advice).with_lines(model::grouped(problems, remedy)).into()
         }
         ModelError::Unknown { .. } => {

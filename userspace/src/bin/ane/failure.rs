@@ -99,6 +99,7 @@ fn general_advice(error: &anyhow::Error) -> &'static str {
         Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => "make room, or name another place",
         Some(ErrorKind::FileTooLarge) => "raise the limit on the length of files, or name another place",
         Some(ErrorKind::IsADirectory) => "name a file",
+        Some(ErrorKind::InvalidData) => "make it again, or name another file",
         Some(_) => "try again, or name another file",
         None if error.chain().any(|cause| cause.is::<container::Error>()) => {
             "compile it again, or make a program with `ane build`"

@@ -99,6 +99,15 @@ pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
         return Err(problems);
     }
     let mut notes = Vec::new();
+    if lower.beyond > 0 {
+        notes.push(format!(
+            "{} beyond the largest half, 65504, and infinite on this engine",
+            match lower.beyond {
+                1 => "1 constant is".to_owned(),
+                many => format!("{many} constants are"),
+            }
+        ));
+    }
     if lower.rounded > 0.0 {
         notes.push(format!(
             "constants were rounded to halves; the largest difference is {:.3e}",
@@ -160,8 +169,10 @@ pub(super) struct Lower<'n> {
     turned: HashMap<(held::Place, Option<usize>), Held>,
     /// The layers that read each value.
     readers: Vec<Vec<usize>>,
-    /// The largest difference between a constant and its half.
+    /// The largest difference between a constant and its half, where that is finite.
     rounded: f64,
+    /// Finite constants whose half is infinite.
+    beyond: usize,
 }
 
 impl<'n> Lower<'n> {
@@ -172,7 +183,7 @@ impl<'n> Lower<'n> {
             node.inputs.iter().for_each(|&input| readers[input].push(at));
         }
         let (constants, turned) = (HashMap::new(), HashMap::new());
-        Self { network, graph, held, constants, turned, readers, rounded: 0.0 }
+        Self { network, graph, held, constants, turned, readers, rounded: 0.0, beyond: 0 }
     }
 }
 
@@ -306,16 +317,20 @@ impl Lower<'_> {
     }
 
     fn halves(&mut self, values: &[f64]) -> Vec<f16> {
-        let mut worst = self.rounded;
+        let (mut worst, mut beyond) = (self.rounded, self.beyond);
         let half = |&value: &f64| {
             let half = f16::from_f64(value);
             if value.is_finite() && value > MASK {
-                worst = worst.max((half.to_f64() - value).abs());
+                if half.is_infinite() {
+                    beyond += 1;
+                } else {
+                    worst = worst.max((half.to_f64() - value).abs());
+                }
             }
             half
         };
         let halves = values.iter().map(half).collect();
-        self.rounded = worst;
+        (self.rounded, self.beyond) = (worst, beyond);
         halves
     }
 

@@ -1,7 +1,7 @@
 //! Operations to layers, one after the other. One that cannot be mapped is kept as a problem, and so are all others; what
 //! depends on its results is passed over.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::blob;
 use super::flexible::Flexible;
@@ -15,6 +15,7 @@ use crate::model::network::array::elements;
 use crate::model::network::{Array, Kind, Network, ValueId};
 use crate::model::options::Options;
 use crate::model::problem::{Problem, Why};
+use crate::model::short::short;
 
 /// The layers of a function.
 pub(super) fn import(function: Function, options: &Options) -> Imported {
@@ -27,6 +28,7 @@ pub(super) fn import(function: Function, options: &Options) -> Imported {
         inputs: Vec::new(),
         extents: Vec::new(),
         results: Vec::new(),
+        wider: Vec::new(),
     };
     for (name, of) in function.inputs {
         let made = import.input(&name, of, function.flexible.get(&name));
@@ -54,6 +56,8 @@ struct Import<'a> {
     extents: Vec<String>,
     /// Results of operations, where one is to be cut.
     results: Vec<String>,
+    /// Inputs and results of wider numbers than halves.
+    wider: Vec<String>,
 }
 
 impl Import<'_> {
@@ -69,11 +73,15 @@ impl Import<'_> {
     fn input(&mut self, name: &str, of: Option<Type>, flexible: Option<&Flexible>) -> Result<ValueId, Why> {
         let of = of.ok_or_else(|| Why::Mode("it is no tensor".to_owned()))?;
         self.inputs.push(name.to_owned());
+        if of.element.is_wider() {
+            self.wider.push(name.to_owned());
+        }
         let open = of.dims.iter().enumerate().filter(|(_, extent)| extent.is_none());
         self.extents.extend(open.map(|(axis, _)| format!("{name}.{axis}")));
         let kind = of.element.kind();
         let kind = kind.ok_or_else(|| Why::Mode(format!("elements {:?} are not mapped", of.element)))?;
         if let Some(array) = self.options.constants.get(name) {
+            of.check("the bound array", array.dims())?;
             return Ok(self.network.constant(name, array.clone(), kind));
         }
         let given = |(axis, extent): (usize, &Option<u64>)| {
@@ -127,10 +135,22 @@ impl Import<'_> {
             Some(Constant::Text(name)) if !name.is_empty() => name,
             _ => operation.outputs.first().cloned().unwrap_or_default(),
         };
-        let made = self.made(&mut operation, &name).unwrap_or_default();
+        let operator = std::mem::take(&mut operation.operator);
+        let made = self.made(&operator, &mut operation, &name).unwrap_or_default();
         let mut made = made.into_iter();
-        for output in operation.outputs {
+        for (output, of) in operation.outputs.into_iter().zip(operation.types) {
             let mut operand = made.next();
+            if of.as_ref().is_some_and(|of| of.element.is_wider()) {
+                self.wider.push(output.clone());
+            }
+            if self.names.contains_key(&output) {
+                self.kept::<()>(&operator, &name, Err(Why::Twice { name: output }));
+                continue;
+            }
+            if let (Some(Operand::Value(value)), Some(of)) = (&operand, of) {
+                let checked = of.check(&format!("result {:?}", short(&output)), self.network.dims(*value));
+                operand = self.kept(&operator, &name, checked).and(operand);
+            }
             if let Some(Operand::Value(value)) = operand {
                 let made = cut::result(&mut self.network, self.options, &output, value);
                 operand = self.kept("cut", &output, made).map(Operand::Value);
@@ -147,8 +167,7 @@ impl Import<'_> {
     }
 
     /// The results of an operation; `None` if it or an operation that it reads from cannot be mapped.
-    fn made(&mut self, operation: &mut Operation, name: &str) -> Option<Vec<Operand>> {
-        let operator = std::mem::take(&mut operation.operator);
+    fn made(&mut self, operator: &str, operation: &mut Operation, name: &str) -> Option<Vec<Operand>> {
         if operator == "const" {
             let value = operation.attributes.remove("val").unwrap_or(Constant::Other);
             let made = self.value(name, value);
@@ -160,7 +179,7 @@ impl Import<'_> {
         if operator.starts_with("constexpr_") {
             for (key, value) in std::mem::take(&mut operation.attributes) {
                 let made = self.value(name, value);
-                match self.kept(&operator, name, made) {
+                match self.kept(operator, name, made) {
                     Some(operand) => drop(arguments.insert(key, vec![operand])),
                     None => is_known = false,
                 }
@@ -172,11 +191,11 @@ impl Import<'_> {
                 let operand = match argument {
                     Argument::Constant(value) => {
                         let made = self.value(name, value);
-                        self.kept(&operator, name, made)
+                        self.kept(operator, name, made)
                     }
                     Argument::Name(wanted) => match self.names.get(&wanted) {
                         Some(operand) => operand.clone(),
-                        None => self.kept(&operator, name, Err(Why::NotMade { name: wanted })),
+                        None => self.kept(operator, name, Err(Why::NotMade { name: wanted })),
                     },
                 };
                 match operand {
@@ -187,6 +206,10 @@ impl Import<'_> {
             arguments.insert(key, operands);
         }
         if !is_known {
+            // What it reads is not there, but that it is not mapped shows all the same.
+            if !operators::is_mapped(operator) {
+                self.kept::<()>(operator, name, Err(Why::Operation));
+            }
             return None;
         }
         let tensors = arguments.values().flatten().filter_map(|operand| match operand {
@@ -196,7 +219,7 @@ impl Import<'_> {
         let shapes: Vec<Vec<usize>> = tensors.map(|value| self.network.dims(value).to_vec()).collect();
         let outputs = operation.outputs.len();
         let made = if operation.blocks == 0 {
-            operators::call(&mut Call::new(&mut self.network, &operator, name, arguments, outputs))
+            operators::call(&mut Call::new(&mut self.network, operator, name, arguments, outputs))
         } else {
             Err(Why::Mode("operations with blocks of their own are not mapped".to_owned()))
         };
@@ -204,14 +227,17 @@ impl Import<'_> {
         match made {
             Ok(values) => Some(values.into_iter().map(Operand::Value).collect()),
             Err(why) => {
-                self.problems.push(Problem { operation: operator, name: name.to_owned(), shapes, why });
+                let (operation, name) = (operator.to_owned(), name.to_owned());
+                self.problems.push(Problem { operation, name, shapes, why });
                 None
             }
         }
     }
 
     fn finish(mut self, outputs: &[String]) -> Imported {
-        for output in outputs {
+        // Operations behind the last problem that is told were not read.
+        let is_whole = self.problems.len() < PROBLEMS_MAX;
+        for output in outputs.iter().filter(|_| is_whole) {
             match self.names.get(output) {
                 Some(&Some(Operand::Value(value))) => {
                     let halves = self.network.halves_of(value).unwrap_or(value);
@@ -224,8 +250,11 @@ impl Import<'_> {
                 }
             }
         }
-        let Self { network, problems, inputs, extents, results, .. } = self;
-        Imported { network, problems, inputs, extents, results }
+        let Self { network, problems, inputs, extents, results, mut wider, .. } = self;
+        let inputs_left = network.inputs.iter().map(|(name, _)| name);
+        let surfaces: BTreeSet<&String> = inputs_left.chain(outputs).collect();
+        wider.retain(|name| surfaces.contains(name));
+        Imported { network, problems, inputs, extents, results, wider }
     }
 }
 

@@ -83,7 +83,11 @@ fn operation(bytes: &[u8]) -> Result<Operation, Damage> {
                 let (name, bytes) = entry(field.bytes())?;
                 operation.inputs.insert(name, arguments(bytes)?);
             }
-            3 => operation.outputs.push(named_type(field.bytes())?.0),
+            3 => {
+                let (name, of) = named_type(field.bytes())?;
+                operation.outputs.push(name);
+                operation.types.push(of);
+            }
             4 => operation.blocks = operation.blocks.saturating_add(1),
             5 => {
                 let (name, bytes) = entry(field.bytes())?;

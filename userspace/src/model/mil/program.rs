@@ -6,6 +6,7 @@ use super::flexible::Flexible;
 use crate::model::error::ModelError;
 use crate::model::limits::NODES_MAX;
 use crate::model::network::Kind;
+use crate::model::problem::Why;
 
 /// Most operations, constants among them: a layer has up to eight operands that are constants.
 pub(super) const OPERATIONS_MAX: usize = 8 * NODES_MAX;
@@ -26,6 +27,8 @@ pub(super) struct Operation {
     pub(super) operator: String,
     pub(super) inputs: BTreeMap<String, Vec<Argument>>,
     pub(super) outputs: Vec<String>,
+    /// The types of these results, as far as they are tensors.
+    pub(super) types: Vec<Option<Type>>,
     pub(super) attributes: BTreeMap<String, Constant>,
     /// Blocks inside of it, as a loop has them.
     pub(super) blocks: usize,
@@ -67,6 +70,20 @@ pub(super) struct Type {
     pub(super) dims: Vec<Option<u64>>,
 }
 
+impl Type {
+    /// Refuses extents that are others than the model says.
+    pub(super) fn check(&self, what: &str, dims: &[usize]) -> Result<(), Why> {
+        let is_same = |(told, &extent): (&Option<u64>, &usize)| told.is_none_or(|told| told == extent as u64);
+        if self.dims.len() == dims.len() && self.dims.iter().zip(dims).all(is_same) {
+            return Ok(());
+        }
+        let extent =
+            |extent: &Option<u64>| extent.map_or_else(|| "?".to_owned(), |extent| extent.to_string());
+        let told: Vec<String> = self.dims.iter().map(extent).collect();
+        Err(Why::Mode(format!("{what} has the shape {dims:?}; the model says [{}]", told.join(", "))))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementType {
     Bool,
@@ -100,6 +117,11 @@ impl ElementType {
                 }
             }
         })
+    }
+
+    /// Whether these are wider numbers than halves.
+    pub(super) const fn is_wider(self) -> bool {
+        matches!(self, Self::Single | Self::Double | Self::Brain)
     }
 
     /// Its kind for a layer; `None` if nothing is computed with it.

@@ -96,7 +96,7 @@ impl Text<'_> {
     fn operation(&mut self) -> Result<Operation, ModelError> {
         let mut operation = Operation::default();
         loop {
-            self.value_type()?;
+            operation.types.push(self.value_type()?);
             operation.outputs.push(self.words.name()?);
             if !self.words.take(',')? {
                 break;

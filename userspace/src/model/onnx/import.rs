@@ -12,9 +12,10 @@ use crate::model::error::ModelError;
 use crate::model::imported::Imported;
 use crate::model::limits::{NODES_MAX, PROBLEMS_MAX};
 use crate::model::neighbour_files::Files;
-use crate::model::network::{Kind, Network, ValueId};
+use crate::model::network::{Array, Kind, Network, ValueId};
 use crate::model::options::Options;
 use crate::model::problem::{Problem, Why};
+use crate::model::short::short;
 
 /// Oldest version of the operators that is read.
 ///
@@ -57,6 +58,7 @@ pub(in crate::model) fn layers(bytes: &[u8], options: &Options) -> Result<Import
         inputs: Vec::new(),
         extents: Vec::new(),
         results: Vec::new(),
+        wider: Vec::new(),
     };
     import.tensors(&graph);
     for (index, bytes) in graph.nodes.iter().enumerate() {
@@ -97,6 +99,8 @@ struct Import<'a> {
     extents: Vec<String>,
     /// Results of nodes, where one is to be cut.
     results: Vec<String>,
+    /// Inputs of wider numbers than halves.
+    wider: Vec<String>,
 }
 
 impl Import<'_> {
@@ -113,6 +117,8 @@ impl Import<'_> {
                 Err(why) => {
                     let name = tensor::name(bytes).unwrap_or_else(|| format!("#{index}"));
                     self.problem("initializer", &name, Why::Mode(why.to_string()));
+                    // Its readers are not to blame.
+                    self.names.insert(name, None);
                 }
             }
         }
@@ -126,9 +132,11 @@ impl Import<'_> {
                 continue;
             }
             self.inputs.push(input.name.clone());
+            if is_wider(input) {
+                self.wider.push(input.name.clone());
+            }
             let made = if let Some(array) = self.options.constants.get(&input.name) {
-                let kind = tensor::kind(input.element).unwrap_or(Kind::Real);
-                Ok(Some(self.network.constant(&input.name, array.clone(), kind)))
+                self.bound(input, array)
             } else {
                 self.input(input)
             };
@@ -152,6 +160,26 @@ impl Import<'_> {
             return Ok(Some(value));
         }
         Ok(Some(self.network.input(&input.name, dims, kind)?))
+    }
+
+    /// An input that the user binds to an array.
+    fn bound(&mut self, input: &ValueInfo, array: &Array) -> Result<Option<ValueId>, Why> {
+        if !self.may_have(input, array.dims()) {
+            let (have, told) = (array.dims(), shape(input.dims.as_deref().unwrap_or_default()));
+            return Err(Why::Mode(format!("the bound array has the shape {have:?}; the model says {told}")));
+        }
+        let kind = tensor::kind(input.element).unwrap_or(Kind::Real);
+        Ok(Some(self.network.constant(&input.name, array.clone(), kind)))
+    }
+
+    /// Whether a tensor of the model may have these extents, by what the model says of it.
+    fn may_have(&self, of: &ValueInfo, dims: &[usize]) -> bool {
+        let is_same = |(told, &extent): (&Extent, &usize)| match told {
+            Extent::Known(told) => usize::try_from(*told) == Ok(extent),
+            Extent::Named(name) => self.options.extents.get(name).is_none_or(|&told| told == extent),
+        };
+        let is_whole = |told: &Vec<Extent>| told.len() == dims.len() && told.iter().zip(dims).all(is_same);
+        of.dims.as_ref().is_none_or(is_whole)
     }
 
     fn extent(&self, extent: &Extent) -> Result<usize, Why> {
@@ -194,8 +222,20 @@ impl Import<'_> {
                 }
             }
         }
-        let made = if is_known { self.call(&node, &name, inputs) } else { Vec::new() };
+        let made = if is_known {
+            self.call(&node, &name, inputs)
+        } else {
+            // What it reads is not there, but that it is not mapped shows all the same.
+            if !operators::is_mapped(&node) {
+                self.problem(&node.operator, &name, Why::Operation);
+            }
+            Vec::new()
+        };
         for (index, output) in node.outputs.iter().enumerate().filter(|(_, output)| !output.is_empty()) {
+            if self.names.contains_key(output) {
+                self.problem(&node.operator, &name, Why::Twice { name: output.clone() });
+                continue;
+            }
             let value = made.get(index).and_then(|&value| self.cut(output, value));
             if !self.options.cuts.is_empty() {
                 self.results.push(output.clone());
@@ -249,9 +289,18 @@ impl Import<'_> {
     }
 
     fn finish(mut self, outputs: &[ValueInfo]) -> Imported {
-        for output in outputs {
+        // Layers behind the last problem that is told were not read.
+        let is_whole = self.problems.len() < PROBLEMS_MAX;
+        for output in outputs.iter().filter(|_| is_whole) {
             match self.names.get(&output.name) {
                 Some(&Some(value)) => {
+                    let dims = self.network.dims(value);
+                    if !self.may_have(output, dims) {
+                        let (name, told) =
+                            (short(&output.name), shape(output.dims.as_deref().unwrap_or_default()));
+                        let note = format!("output {name:?} has the shape {dims:?}; the model says {told}");
+                        self.network.notes.push(note);
+                    }
                     let halves = self.network.halves_of(value).unwrap_or(value);
                     self.network.outputs.push((output.name.clone(), halves));
                 }
@@ -259,7 +308,24 @@ impl Import<'_> {
                 None => self.problem("output", &output.name, Why::NotMade { name: output.name.clone() }),
             }
         }
-        let Self { network, problems, inputs, extents, results, .. } = self;
-        Imported { network, problems, inputs, extents, results }
+        let Self { network, problems, inputs, extents, results, mut wider, .. } = self;
+        let inputs_left: HashSet<&String> = network.inputs.iter().map(|(name, _)| name).collect();
+        wider.retain(|name| inputs_left.contains(name));
+        wider.extend(outputs.iter().filter(|output| is_wider(output)).map(|output| output.name.clone()));
+        Imported { network, problems, inputs, extents, results, wider }
     }
+}
+
+/// Whether the model has wider numbers than halves in a surface: singles, doubles, or singles without their last digits.
+const fn is_wider(surface: &ValueInfo) -> bool {
+    matches!(surface.element, 1 | 11 | 16)
+}
+
+/// Extents as the model says them.
+fn shape(extents: &[Extent]) -> String {
+    let told = |extent: &Extent| match extent {
+        Extent::Known(extent) => extent.to_string(),
+        Extent::Named(name) => short(name).into_owned(),
+    };
+    format!("[{}]", extents.iter().map(told).collect::<Vec<_>>().join(", "))
 }

@@ -70,6 +70,13 @@ pub(super) fn call(call: &mut Call<'_>) -> Result<Vec<ValueId>, Why> {
     Err(Why::Operation)
 }
 
+/// Whether there is such an operation here, for whatever operands.
+pub(super) fn is_mapped(operator: &str) -> bool {
+    let mut network = Network::default();
+    let mut without_operands = Call::new(&mut network, operator, "", BTreeMap::new(), 1);
+    !matches!(call(&mut without_operands), Err(Why::Operation))
+}
+
 fn mode(what: impl Into<String>) -> Why {
     Why::Mode(what.into())
 }

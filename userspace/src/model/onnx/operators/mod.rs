@@ -107,6 +107,23 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
     Err(Why::Operation)
 }
 
+/// Whether there is such an operator here, for whatever operands.
+pub(super) fn is_mapped(node: &Node<'_>) -> bool {
+    let (mut network, types) = (Network::default(), HashMap::new());
+    let mut without_operands = Call {
+        network: &mut network,
+        node,
+        name: "",
+        inputs: Vec::new(),
+        outputs: node.outputs.len(),
+        wanted: node.outputs.len(),
+        opset: OPSET_OF_OTHERS,
+        types: &types,
+        seen: RefCell::default(),
+    };
+    is_known(&node.domain, &node.operator) && !matches!(call(&mut without_operands), Err(Why::Operation))
+}
+
 /// An attribute that another format's reader gives an operator.
 #[derive(Clone, Debug)]
 pub(crate) enum Setting {
