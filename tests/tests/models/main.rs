@@ -12,6 +12,7 @@
 //! * [`refused`]: those that are refused.
 //! * [`simplified`]: those that have fewer layers than they were written with.
 //! * [`sizes`]: those whose tensors are larger than the chip.
+//! * [`stretched`]: operands that are repeated along one axis together.
 //! * [`waves`]: sine and cosine.
 //! * [`whole_models`]: those of published sizes, held against onnxruntime.
 //! * [`wholes`]: whole numbers that the run computes, and computed weights.
@@ -28,6 +29,7 @@ mod ranges;
 mod refused;
 mod simplified;
 mod sizes;
+mod stretched;
 mod waves;
 mod whole_models;
 mod wholes;

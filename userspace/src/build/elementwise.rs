@@ -11,6 +11,7 @@ use super::error::{BuildError, Result};
 use super::graph::{Graph, Tensor};
 use super::parts::{PLANAR_TILE, parts};
 use super::pass::Pass;
+use super::shape::Shape;
 
 /// The planar engine's operation on each element.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,6 +94,7 @@ impl Graph {
         let (first, second) = (self.view(a)?, self.view(b)?);
         let shapes = BuildError::Shapes { operation, first: first.shape, second: second.shape };
         let shape = first.shape.broadcast(second.shape).ok_or(shapes)?;
+        self.check_filled(operation, tensor, shape.transposed_if(element.transpose))?;
         let channels = parts(&[first.shape, second.shape, shape], PLANAR_TILE);
         if channels.len() > 1 && !element.transpose {
             return self.each_part(&channels, [tensor, a, b], |graph, [tensor, a, b]| {
@@ -119,6 +121,7 @@ impl Graph {
         let operation = "copy";
         check_one(operation, element)?;
         let first = self.view(a)?;
+        self.check_filled(operation, tensor, first.shape.transposed_if(element.transpose))?;
         let channels = parts(&[first.shape, first.shape], PLANAR_TILE);
         if channels.len() > 1 && !element.transpose {
             return self.each_part(&channels, [tensor, a], |graph, [tensor, a]| {
@@ -127,6 +130,12 @@ impl Graph {
         }
         let pass = Pass::planar(operation, TaskClass::PlanarCopy, first.shape, (first, None), element);
         self.pass_into(tensor, pass)
+    }
+
+    /// Refuses a result that does not fill its place: the rest would have elements that nothing computes.
+    fn check_filled(&self, operation: &'static str, place: Tensor, made: Shape) -> Result<()> {
+        let shape = self.shape(place)?;
+        if shape == made { Ok(()) } else { Err(BuildError::Shapes { operation, first: made, second: shape }) }
     }
 
     /// Fills a tensor, or a part of one, with a tensor that stretches to it: how compilers tile (delta 6).

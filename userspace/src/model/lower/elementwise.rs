@@ -2,7 +2,7 @@
 
 use super::held::{Held, Piece, groups, pieces};
 use super::{Lower, Why, extent, shape};
-use crate::build::{BuildError, Element, Graph, Tail, Tensor, channels_max};
+use crate::build::{BuildError, Element, Graph, Lines, Tail, Tensor, channels_max};
 
 impl Lower<'_> {
     /// Runs `pass` over all of `result`, with the parts of the operands that go with each part of it.
@@ -24,10 +24,16 @@ impl Lower<'_> {
         let most = channels_max(all.len(), extent(result.width())) as usize;
         for Piece { c, h, lines } in pieces(&groups, all.len(), natural, most)? {
             let mut views = Vec::new();
-            for (held, &lines) in all.iter().zip(&lines) {
-                let one = |stride: u64, extent: usize| if stretches && stride == 0 { 1 } else { extent };
+            // Two operands make a result of their own extents. Where both stretch, the lines of the first are repeated.
+            let both =
+                |stride: fn(&Lines) -> u64| all.len() > 2 && lines[1..].iter().all(|of| stride(of) == 0);
+            let repeats = [both(|of| of.plane), both(|of| of.row)];
+            for (at, (held, &lines)) in all.iter().zip(&lines).enumerate() {
+                let one = |stride: u64, extent: usize, repeats: bool| {
+                    if stretches && stride == 0 && !(repeats && at == 1) { 1 } else { extent }
+                };
                 let w = if stretches { held.width() } else { result.width() };
-                let (c, h) = (one(lines.plane, c), one(lines.row, h));
+                let (c, h) = (one(lines.plane, c, repeats[0]), one(lines.row, h, repeats[1]));
                 views.push(self.view(held, shape(c, h, w), lines)?);
             }
             if let Some((&place, sources)) = views.split_first() {
