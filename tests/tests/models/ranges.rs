@@ -174,7 +174,7 @@ fn masks_are_neither_rounded_constants_nor_differences() {
 fn notes_name_surfaces_of_wider_numbers_and_constants_that_no_half_holds() {
     let mut net = Onnx::new(1);
     let x = net.input("x", &[2]);
-    let factors = net.singles(&[2], &[1e6, -70000.0]);
+    let factors = net.singles(&[2], &[1e6, 70000.0]);
     net.node_to("Mul", &[&x, &factors], "y", &[]);
     net.output("y", &[2]);
     let expected = [
@@ -189,4 +189,32 @@ fn notes_name_surfaces_of_wider_numbers_and_constants_that_no_half_holds() {
         tensor<fp32, [2]> v = relu(x = z); } -> (y, v); }";
     let expected = ["\"z\", \"v\": halves on this engine, wider numbers in the model"];
     assert_eq!(compiled(text.as_bytes()).notes, expected);
+}
+
+/// Halves near 1000 are 0.5 apart, and the logarithms of the parts lie between those.
+#[test]
+fn logarithms_of_a_softmax_of_large_numbers_are_as_exact_as_of_small_ones() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[1, 4]);
+    net.node_to("LogSoftmax", &[&x], "y", &[]);
+    net.output("y", &[1, 4]);
+    let above = [0.0, 0.5, 1.0, 2.5];
+    let all = above.iter().map(|value: &f64| value.exp()).sum::<f64>().ln();
+    let x = Array::new(vec![1, 4], above.map(|value| 1000.0 + value).to_vec()).unwrap();
+    for (seen, value) in result(&net, &[x]).iter().zip(above) {
+        assert!((seen - (value - all)).abs() < 0.01, "{seen} for {}", value - all);
+    }
+}
+
+#[test]
+fn remainder_of_an_infinite_divisor_is_that_of_the_standard() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[5]);
+    let (a, b) = ([-3.0, 3.0, 5.5, -5.5, 1.0], [f32::INFINITY, f32::INFINITY, -2.0, 2.0, f32::NEG_INFINITY]);
+    let (a, b) = (net.singles(&[5], &a), net.singles(&[5], &b));
+    let rest = net.node("Mod", &[&a, &b], &[]);
+    net.node_to("Add", &[&x, &rest], "y", &[]);
+    net.output("y", &[5]);
+    let seen = result(&net, &[Array::list([0.0; 5])]);
+    assert_eq!(seen, [f64::INFINITY, 3.0, -0.5, 0.5, f64::NEG_INFINITY]);
 }

@@ -349,3 +349,13 @@ fn name_of_any_length_makes_no_long_message() {
     let refused = compile(&net.finish(), &Options::default()).unwrap_err().to_string();
     assert!(refused.len() < 2000 && refused.contains("(1048576 bytes in all)"), "{}", refused.len());
 }
+
+#[test]
+fn whole_numbers_to_a_power_of_the_run_are_refused() {
+    let mut net = Onnx::new(1);
+    let (base, exponent) = (net.integers(&[1, 2, 3]), net.input("exponent", &[3]));
+    net.node_to("Pow", &[&base, &exponent], "y", &[]);
+    net.output("y", &[3]);
+    let told = problems(&net.finish())[0].to_string();
+    assert!(told.contains("\"exponent\") has to be known before the run"), "{told}");
+}

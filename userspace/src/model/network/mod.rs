@@ -229,7 +229,7 @@ impl Network {
     }
 
     /// Refuses a constant for which there is no room beside the others.
-    fn has_room(&self, dims: &[usize]) -> Result<(), Fault> {
+    pub(in crate::model) fn has_room(&self, dims: &[usize]) -> Result<(), Fault> {
         let all = self.known.saturating_add(array::elements(dims)? as u64);
         if all > KNOWN_MAX { Err(Fault::Constants) } else { Ok(()) }
     }

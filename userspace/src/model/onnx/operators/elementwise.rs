@@ -4,6 +4,8 @@ use half::f16;
 
 use super::{Call, Made, one, tensor};
 use crate::model::layers::Layers;
+use crate::model::network::array::broadcast;
+use crate::model::network::evaluate::both;
 use crate::model::network::operation::{Join, JoinKind, Map};
 use crate::model::network::{Kind, Operation, ValueId};
 use crate::model::problem::Why;
@@ -208,21 +210,17 @@ pub(super) fn divided(call: &mut Call<'_, '_>, a: ValueId, b: ValueId) -> Result
 
 /// The remainder of a division; both operands have to be known when the model is read.
 fn remainder(call: &mut Call<'_, '_>) -> Made {
-    let (a, b) = (call.x(0)?, call.x(1)?);
-    call.known(0)?;
-    call.known(1)?;
-    let quotient = call.join(JoinKind::Divide, a, b)?;
     let is_c = call.integer("fmod", 0) != 0;
-    let whole = if is_c {
-        call.network.known(quotient).map(|array| array.map(f64::trunc))
-    } else {
-        call.network.known(quotient).map(|array| array.map(f64::floor))
-    };
-    let Some(whole) = whole else { return Ok(None) };
-    let kind = call.kind(a);
-    let whole = call.constant(whole, kind);
-    let below = call.join(JoinKind::Multiply, whole, b)?;
-    one(call.join(JoinKind::Subtract, a, below)?)
+    let (a, b) = (call.known(0)?, call.known(1)?);
+    call.network.has_room(&broadcast(a.dims(), b.dims())?)?;
+    let rest = both(a, b, |a, b| {
+        let rest = a % b;
+        // Without `fmod`, it has the sign of the divisor.
+        let is_done = is_c || rest == 0.0 || (rest < 0.0) == (b < 0.0);
+        if is_done { rest } else { rest + b }
+    })?;
+    let kind = call.kind(call.x(0)?);
+    one(call.constant(rest, kind))
 }
 
 fn many(call: &mut Call<'_, '_>, kind: JoinKind, mean: bool) -> Made {

@@ -1,6 +1,6 @@
 //! Normalisations and softmax: means, deviations, exponentials.
 
-use super::reduce::{log_sum_exp, reduced};
+use super::reduce::{Below, below_largest, reduced};
 use super::{Call, Made, one};
 use crate::model::layers::Layers;
 use crate::model::network::operation::{JoinKind, Map, Post, Reduce, ReduceKind};
@@ -16,8 +16,9 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         }
         "LogSoftmax" => {
             let Row { x, axis, dims } = row(call)?;
-            let all = log_sum_exp(call, x, vec![axis])?;
-            let made = call.join(JoinKind::Subtract, x, all)?;
+            // Differences from the largest are small, where the elements themselves may leave no bits for a logarithm.
+            let Below { below, logarithm, .. } = below_largest(call, x, vec![axis])?;
+            let made = call.join(JoinKind::Subtract, below, logarithm)?;
             one(call.reshape(made, dims)?)
         }
         "BatchNormalization" => batch(call),

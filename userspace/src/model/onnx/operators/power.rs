@@ -24,6 +24,10 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     if call.network.known(x).is_some() && call.network.known(exponent).is_some() {
         return one(call.join(JoinKind::Power, x, exponent)?);
     }
+    if call.kind(x) == Kind::Integer {
+        // The power is a whole number too, and that of a table is not exact.
+        call.known(1)?;
+    }
     let Some(known) = call.network.known(exponent).cloned() else {
         return one(by_computed(call, x, exponent)?);
     };

@@ -102,13 +102,26 @@ fn squares(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>, post: Post) ->
     call.add(Operation::Reduce(reduce), &[x])
 }
 
-/// The largest is taken off before the exponential, so that none overflows.
-pub(super) fn log_sum_exp(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>) -> Result<ValueId, Why> {
+/// A row relative to its largest element, so that no exponential overflows.
+pub(super) struct Below {
+    pub(super) largest: ValueId,
+    /// The elements less the largest.
+    pub(super) below: ValueId,
+    /// The logarithm of the sum of their exponentials.
+    pub(super) logarithm: ValueId,
+}
+
+pub(super) fn below_largest(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>) -> Result<Below, Why> {
     let largest = reduced(call, x, ReduceKind::Maximum, axes.clone())?;
     let below = call.join(JoinKind::Subtract, x, largest)?;
     let powers = call.map(Map::Exp, below)?;
     let sum = reduced(call, powers, ReduceKind::Sum, axes)?;
     let logarithm = call.map(Map::Ln, sum)?;
+    Ok(Below { largest, below, logarithm })
+}
+
+fn log_sum_exp(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>) -> Result<ValueId, Why> {
+    let Below { largest, logarithm, .. } = below_largest(call, x, axes)?;
     call.join(JoinKind::Add, logarithm, largest)
 }
 
