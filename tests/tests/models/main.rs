@@ -2,6 +2,7 @@
 //!
 //! * [`activations`]: functions of each element behind a convolution.
 //! * [`agree`]: those that agree.
+//! * [`empty`]: tensors without elements.
 //! * [`indexed`]: rows of tables by indices that the run is given.
 //! * [`kernels`]: kernels for which the array has no room.
 //! * [`opsets`]: operators of earlier versions.
@@ -19,6 +20,7 @@
 
 mod activations;
 mod agree;
+mod empty;
 mod indexed;
 mod kernels;
 mod opsets;

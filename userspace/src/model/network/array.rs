@@ -103,9 +103,10 @@ pub fn elements(dims: &[usize]) -> Result<usize, Fault> {
     if dims.len() > RANK_MAX {
         return Err(Fault::Rank { rank: dims.len() });
     }
-    let count = dims.iter().try_fold(1_u64, |count, &extent| count.checked_mul(extent as u64));
-    match count {
-        Some(count) if count <= ELEMENTS_MAX => Ok(count as usize),
+    // Extents beside one of 0 count too: strides are products of them.
+    let most = dims.iter().try_fold(1_u64, |all, &extent| all.checked_mul(extent.max(1) as u64));
+    match most {
+        Some(most) if most <= ELEMENTS_MAX => Ok(if dims.contains(&0) { 0 } else { most as usize }),
         _ => Err(Fault::Elements { dims: dims.to_vec() }),
     }
 }

@@ -86,7 +86,9 @@ impl Network {
     ///
     /// [`Fault`] of its extents.
     pub fn input(&mut self, name: &str, dims: Vec<usize>, kind: Kind) -> Result<ValueId, Fault> {
-        check_extents(&dims)?;
+        if array::elements(&dims)? == 0 {
+            return Err(Fault::Empty { dims });
+        }
         if kind == Kind::Integer {
             return Err(Fault::Integers);
         }
@@ -191,6 +193,14 @@ impl Network {
         let operands: Vec<&[usize]> =
             inputs.iter().map(|&input| self.values[input].dims.as_slice()).collect();
         let dims = shape::infer(&operation, &operands)?;
+        // What has no element is no part of what is put together.
+        let parts: Vec<ValueId> = match operation {
+            Operation::Concat(_) => {
+                inputs.iter().copied().filter(|&input| !self.values[input].dims.contains(&0)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let inputs = if parts.is_empty() { inputs } else { &parts };
         let constants: Option<Vec<&Array>> =
             inputs.iter().map(|&input| self.values[input].constant.as_ref()).collect();
         if let Some(constants) = constants {
@@ -198,7 +208,10 @@ impl Network {
             let array = evaluate::evaluate(&operation, &constants)?;
             return Ok(self.constant(name, array, kind));
         }
-        check_extents(&dims)?;
+        if array::elements(&dims)? == 0 {
+            // The run computes no element of it, so all of it is known.
+            return Ok(self.constant(name, Array::new(dims, Vec::new())?, kind));
+        }
         if inputs.iter().any(|&input| self.is_unknown_integer(input)) {
             return self.moved(name, operation, inputs);
         }
@@ -275,12 +288,5 @@ impl Network {
             _ => false,
         };
         (same && idle).then_some(first)
-    }
-}
-
-fn check_extents(dims: &[usize]) -> Result<(), Fault> {
-    match array::elements(dims)? {
-        0 => Err(Fault::Empty { dims: dims.to_vec() }),
-        _ => Ok(()),
     }
 }

@@ -12,7 +12,8 @@ use crate::model::error::ModelError;
 use crate::model::imported::Imported;
 use crate::model::limits::{NODES_MAX, PROBLEMS_MAX};
 use crate::model::neighbour_files::Files;
-use crate::model::network::{Array, Kind, Network, ValueId};
+use crate::model::network::array::elements;
+use crate::model::network::{Array, Fault, Kind, Network, ValueId};
 use crate::model::options::Options;
 use crate::model::problem::{Problem, Why};
 use crate::model::short::short;
@@ -155,6 +156,10 @@ impl Import<'_> {
             .ok_or_else(|| Why::Mode(format!("elements of type {} are not mapped", input.element)))?;
         let extents = input.dims.as_ref().ok_or_else(|| Why::Mode("its rank is not known".to_owned()))?;
         let dims = extents.iter().map(|extent| self.extent(extent)).collect::<Result<Vec<_>, _>>()?;
+        // Without elements there is nothing to fill, and the tensor is known: it may say a type, or be part of another.
+        if elements(&dims)? == 0 {
+            return Ok(Some(self.network.constant(&input.name, Array::new(dims, Vec::new())?, kind)));
+        }
         if kind == Kind::Integer {
             let value = self.network.whole_input(&input.name, dims);
             return Ok(Some(value));
@@ -293,6 +298,10 @@ impl Import<'_> {
         let is_whole = self.problems.len() < PROBLEMS_MAX;
         for output in outputs.iter().filter(|_| is_whole) {
             match self.names.get(&output.name) {
+                Some(&Some(value)) if self.network.dims(value).contains(&0) => {
+                    let dims = self.network.dims(value).to_vec();
+                    self.problem("output", &output.name, Fault::Empty { dims }.into());
+                }
                 Some(&Some(value)) => {
                     let dims = self.network.dims(value);
                     if !self.may_have(output, dims) {

@@ -97,7 +97,7 @@ pub(super) fn window(window: &Window, x: &Array, dims: Vec<usize>) -> Result<Arr
     let (size_in, size_out) = (elements(plane_in)?, elements(plane_out)?);
     let taps = elements(&window.kernel)?;
     let mut values = Vec::with_capacity(elements(&dims)?);
-    for source in x.values().chunks(size_in) {
+    for source in x.values().chunks(size_in.max(1)) {
         for out in 0..size_out {
             let out = coordinates(plane_out, out);
             let there = (0..taps).filter_map(|tap| moves.place(&out, &coordinates(&window.kernel, tap)));

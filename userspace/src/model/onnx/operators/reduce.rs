@@ -3,7 +3,7 @@
 use super::{Call, Made, one};
 use crate::model::layers::Layers;
 use crate::model::network::operation::{Cut, JoinKind, Map, Post, Reduce, ReduceKind};
-use crate::model::network::{Operation, ValueId};
+use crate::model::network::{Array, Kind, Operation, ValueId};
 use crate::model::problem::Why;
 
 /// Most factors of a product over axes: each is a task.
@@ -44,8 +44,8 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     let value = match call.node.operator.as_str() {
         "ReduceSum" => reduced(call, x, ReduceKind::Sum, axes.clone())?,
         "ReduceMean" => reduced(call, x, ReduceKind::Mean, axes.clone())?,
-        "ReduceMax" => reduced(call, x, ReduceKind::Maximum, axes.clone())?,
-        "ReduceMin" => reduced(call, x, ReduceKind::Minimum, axes.clone())?,
+        "ReduceMax" => extreme(call, x, ReduceKind::Maximum, axes.clone())?,
+        "ReduceMin" => extreme(call, x, ReduceKind::Minimum, axes.clone())?,
         "ReduceSumSquare" => squares(call, x, axes.clone(), Post::None)?,
         "ReduceL1" => {
             let magnitudes = call.map(Map::Abs, x)?;
@@ -97,6 +97,13 @@ pub(super) fn reduced(
     call.add(Operation::Reduce(reduce), &[x])
 }
 
+/// The largest or the smallest; of no truths, the largest is false and the smallest is true.
+fn extreme(call: &mut Call<'_, '_>, x: ValueId, kind: ReduceKind, axes: Vec<usize>) -> Result<ValueId, Why> {
+    let value = reduced(call, x, kind, axes)?;
+    let is_of_none = call.kind(x) == Kind::Bool && call.dims(x).contains(&0);
+    if is_of_none { call.map(Map::Clip(0.0, 1.0), value) } else { Ok(value) }
+}
+
 fn squares(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>, post: Post) -> Result<ValueId, Why> {
     let reduce = Reduce { kind: ReduceKind::Sum, axes, square: true, epsilon: 0.0, post };
     call.add(Operation::Reduce(reduce), &[x])
@@ -131,6 +138,12 @@ fn product(call: &mut Call<'_, '_>, x: ValueId, axes: &[usize]) -> Result<ValueI
         let extent = call.network.dims(product)[axis];
         if extent > FACTORS_MAX && call.network.known(x).is_none() {
             return Err(Why::Tasks { tasks: extent as u64, most: FACTORS_MAX as u64 });
+        }
+        if extent == 0 {
+            let mut dims = call.dims(product);
+            dims[axis] = 1;
+            product = call.constant(Array::from_fn(dims, |_| 1.0)?, call.kind(x));
+            continue;
         }
         let all = product;
         let part = |start| Cut { start, step: 1, count: 1 };
