@@ -4,9 +4,10 @@
 //! `tools/onnx-nodes` writes them. Inputs that have to be known before the run (shapes, axes, weights) are bound.
 
 mod case;
+mod compared;
 mod page;
+mod unlike;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -28,16 +29,25 @@ pub fn run(folder: &Path) -> Result<Vec<Case>> {
     folders.iter().map(|folder| case::run(folder)).collect()
 }
 
-/// Fails if a test that the page says runs does not.
+/// Lines of a page that is not current that the error shows.
+const LINES_SHOWN: usize = 40;
+
+/// Fails if the page is not what it would be now.
+///
+/// # Errors
+///
+/// Names the lines that are not the same.
 pub fn check(page: &str, cases: &[Case]) -> Result<()> {
-    let runs: BTreeSet<&str> = cases
-        .iter()
-        .filter(|case| matches!(case.outcome, Outcome::Agrees { .. }))
-        .map(|case| case.name.as_str())
-        .collect();
-    let lost: Vec<&str> = page::agreeing(page).filter(|name| !runs.contains(name)).collect();
-    if !lost.is_empty() {
-        bail!("docs/coverage-onnx.md says that they run, and they do not: {}", lost.join(", "));
+    let now = render(cases);
+    let mut lines = unlike::lines(page, &now);
+    if lines.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let count = lines.len();
+    lines.truncate(LINES_SHOWN);
+    bail!(
+        "docs/coverage-onnx.md has {count} lines that are not what the tests say (- there, + now); run \
+         `cargo xtask coverage-onnx FOLDER`\n{}",
+        lines.join("\n")
+    );
 }

@@ -65,7 +65,7 @@ struct Dist {
 struct CoverageOnnx {
     /// The folder of the tests
     folder: PathBuf,
-    /// Change nothing; fail if a test does not run that the page says does
+    /// Change nothing; fail if the page is not what the tests say
     #[arg(long)]
     check: bool,
 }

@@ -1,4 +1,4 @@
-//! One test: compiled, run, compared.
+//! One test: compiled, run, compared with what is expected.
 
 use std::fs;
 use std::path::Path;
@@ -8,6 +8,8 @@ use ane::model::network::Array;
 use ane::model::network::operation::Operation;
 use ane::model::{Compiled, ModelError, Options, Why, compile, execute, onnx};
 use anyhow::{Context, Result};
+
+use super::compared::{self, Wanted};
 
 /// Largest difference of a result without tables, as part of the largest element: roundings to halves.
 const EXACT: f64 = 4e-3;
@@ -30,17 +32,19 @@ pub enum Outcome {
         tasks: usize,
         /// The largest difference, as part of the largest element or of 1.
         difference: f64,
-        /// The largest that there may be.
-        allowed: f64,
     },
     /// It ran and does not agree.
     Differs {
         difference: f64,
         /// The largest that there may be.
         allowed: f64,
+        /// Where the difference comes from.
+        why: String,
     },
-    /// Nothing was left to run: all of it is known before.
+    /// Nothing was left to run: the compiler computed all of it, as it is expected.
     Known,
+    /// The same, but it is not what is expected.
+    KnownDiffers { difference: f64 },
     /// It was not mapped, or did not run.
     Refused(String),
 }
@@ -82,13 +86,16 @@ fn outcome(folder: &Path) -> Result<Outcome> {
             Err(error) => return Ok(Outcome::Refused(error.to_string())),
         }
     };
-    if compiled.inputs.is_empty() {
-        return Ok(Outcome::Known);
-    }
-    let outputs = match tensors(folder, "output") {
-        Ok(outputs) => outputs,
+    let wanted: Vec<Wanted> = match tensors(folder, "output") {
+        Ok(outputs) => outputs.into_iter().map(|(_, array, is_whole)| Wanted { array, is_whole }).collect(),
         Err(why) => return Ok(Outcome::Refused(why)),
     };
+    if wanted.len() != compiled.outputs.len() {
+        return Ok(Outcome::Refused("output: an expected result is no tensor".to_owned()));
+    }
+    if compiled.inputs.is_empty() {
+        return Ok(known(&compiled, &wanted));
+    }
     let arrays: Vec<Array> = compiled
         .inputs
         .iter()
@@ -98,7 +105,7 @@ fn outcome(folder: &Path) -> Result<Outcome> {
         .collect();
     let device = Device::open(&Location::Embedded, &ane_device::Options::default())?;
     match execute(&device, &compiled, &arrays) {
-        Ok(results) => Ok(compared(&compiled, &results, &outputs)),
+        Ok(results) => Ok(compared(&compiled, &arrays, &results, &wanted)),
         Err(error) => Ok(Outcome::Refused(format!("not run: {error}"))),
     }
 }
@@ -107,7 +114,16 @@ fn reason(problem: &ane::model::Problem) -> String {
     format!("{}: {}", problem.operation, problem.why)
 }
 
-fn compared(compiled: &Compiled, results: &[Array], expected: &[(String, Array, bool)]) -> Outcome {
+/// What the compiler computed.
+fn known(compiled: &Compiled, wanted: &[Wanted]) -> Outcome {
+    let network = &compiled.network;
+    let results: Option<Vec<Array>> =
+        network.outputs.iter().map(|&(_, value)| network.known(value).cloned()).collect();
+    let difference = results.map_or(f64::INFINITY, |results| compared::difference(&results, wanted));
+    if difference <= EXACT { Outcome::Known } else { Outcome::KnownDiffers { difference } }
+}
+
+fn compared(compiled: &Compiled, inputs: &[Array], results: &[Array], wanted: &[Wanted]) -> Outcome {
     let has_table = compiled.network.nodes.iter().any(|node| match &node.operation {
         Operation::Map(map) => map.is_table(),
         Operation::Reduce(reduce) => reduce.post != ane::model::network::operation::Post::None,
@@ -118,23 +134,12 @@ fn compared(compiled: &Compiled, results: &[Array], expected: &[(String, Array, 
         _ => false,
     });
     let allowed = if has_table { TABLES } else { EXACT };
-    let mut difference = 0.0_f64;
-    for (result, (_, expected, _)) in results.iter().zip(expected) {
-        let finite = expected.values().iter().copied().filter(|value| value.is_finite());
-        let scale = finite.fold(1.0_f64, |scale, value| scale.max(value.abs()));
-        if result.values().len() != expected.values().len() {
-            difference = f64::INFINITY;
-        }
-        for (&seen, &wanted) in result.values().iter().zip(expected.values()) {
-            let apart = if seen == wanted { 0.0 } else { (seen - wanted).abs() / scale };
-            difference = difference.max(if apart.is_nan() { f64::INFINITY } else { apart });
-        }
-    }
+    let difference = compared::difference(results, wanted);
     if difference <= allowed {
-        Outcome::Agrees { tasks: compiled.built.task_count(), difference, allowed }
-    } else {
-        Outcome::Differs { difference, allowed }
+        return Outcome::Agrees { tasks: compiled.built.task_count(), difference };
     }
+    let why = compared::reason(&compiled.network, inputs, results, wanted, allowed);
+    Outcome::Differs { difference, allowed, why }
 }
 
 /// Tensors of a test by rising number: name, elements, and whether they are whole numbers.
