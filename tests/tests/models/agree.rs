@@ -88,7 +88,7 @@ fn comparison_has_each_layer_of_a_deep_model_once() {
     let inputs = [random(&[1, 4], 3)];
     let layers = compare(&device(), &compiled, &inputs).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(layers.len(), 2 * LAYERS + 1);
-    assert!(layers.iter().all(|layer| layer.own <= 0.002 && layer.so_far <= 0.01), "{layers:?}");
+    assert!(layers.iter().all(|layer| layer.own <= 0.004 && layer.so_far <= 0.01), "{layers:?}");
     let last = layers.last().unwrap();
     assert_eq!((last.source, last.own), (Source::Exact, 0.0), "operands are moved");
     // The last layer is that of the whole program.

@@ -123,11 +123,12 @@ impl Problem {
 /// Shapes of a layer that are told; the others are counted.
 const SHAPES_MAX: usize = 8;
 
-/// Shapes; equal ones that follow each other are told once.
+/// Shapes; more than two equal ones that follow each other are told once.
 fn told_shapes(shapes: &[Vec<usize>]) -> String {
     let runs: Vec<&[Vec<usize>]> = shapes.chunk_by(|a, b| a == b).collect();
     let told = |run: &&[Vec<usize>]| match run {
         [shape] => format!("{shape:?}"),
+        [shape, _] => format!("{shape:?}, {shape:?}"),
         [shape, ..] => format!("{} times {shape:?}", run.len()),
         [] => String::new(),
     };
@@ -191,7 +192,8 @@ mod tests {
     fn equal_shapes_are_told_once_and_many_are_counted() {
         let (small, large) = (vec![1, 2], vec![3]);
         assert_eq!(told_shapes(&[small.clone(), large.clone()]), "[1, 2], [3]");
-        assert_eq!(told_shapes(&[small.clone(), large.clone(), large]), "[1, 2], 2 times [3]");
+        assert_eq!(told_shapes(&[small.clone(), small.clone(), large.clone()]), "[1, 2], [1, 2], [3]");
+        assert_eq!(told_shapes(&[small.clone(), large.clone(), large.clone(), large]), "[1, 2], 3 times [3]");
         assert_eq!(told_shapes(&vec![small; 1000]), "1000 times [1, 2]");
         let different: Vec<_> = (0..10).map(|extent| vec![extent]).collect();
         assert!(told_shapes(&different).ends_with("[7] and 2 more"), "{}", told_shapes(&different));
