@@ -1,8 +1,8 @@
 """Screenshots, made small: what a page looks like from far away, to be stored and compared.
 
-A picture becomes a grid of grey cells, each the mean of 20 by 20 pixels. Another font or another way of smoothing its edges
-changes a cell by little; a column that is gone, a bar of another length or a page in the wrong colours changes many cells by a lot.
-Grids are stored as PNG files of a few hundred bytes, which people can look at.
+A picture becomes a grid of grey cells, each the mean of 10 by 10 pixels. Another way of smoothing the edges of letters changes a
+cell by little, and so does a page that moves by a pixel; a line of text that is gone, a bar of another length or a page in the
+wrong colours changes some cells by a lot. Grids are stored as PNG files of a few kilobytes, which people can look at.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 Grey = NDArray[numpy.uint8]
 
-CELL = 20
+CELL = 10
 """Pixels of a cell, along either axis."""
 
-CHANGED = 16
+CHANGED = 24
 """By how many of 256 shades a cell has to differ to count as another one."""
 
-SHARE = 0.04
-"""Which share of the cells may do so: a page that moves by three pixels stays below it, and two views differ by twice as much."""
+SHARE = 0.001
+"""Which share of the cells may do so (chosen: with other hinting of letters, or moved by one pixel, none does; a missing line of text
+changes more)."""
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 

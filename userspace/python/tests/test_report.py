@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 import subprocess
+from html import unescape
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, NoReturn, Sequence
 
 import numpy
 import pytest
@@ -22,9 +23,30 @@ import pictures
 from ane.pytest_plugin import command
 
 PICTURES = Path(__file__).parent / "pictures"
-VIEWS = ("graph", "timeline", "memory", "surfaces", "registers")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-browser = pytest.mark.skipif(CHROMIUM is None, reason="not run: there is no Chromium")
+browser = pytest.mark.usefixtures("_browser")
+
+# The pages of which pictures are stored: their name, the page, and the view.
+PAGES = (
+    *((view, "network", view) for view in ("graph", "timeline", "memory", "surfaces", "registers")),
+    ("differences", "both", "differences"),
+    ("refusal", "refused", "graph"),
+    ("fault", "fault", "graph"),
+)
+
+
+def not_run(why: str) -> NoReturn:
+    """Skips a test, or fails it where CI=true says that everything has to run."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(why)
+    pytest.skip(f"not run: {why}")
+
+
+@pytest.fixture
+def _browser() -> None:
+    if CHROMIUM is None:
+        not_run("there is no Chromium")
+
 
 PROBE = """
 <script>
@@ -69,6 +91,24 @@ addEventListener("load", () => {
 </script>
 """
 
+# Every task's registers: name, value, value before, and fields.
+REGISTERS = """
+<script>
+addEventListener("load", () => {
+  const view = document.getElementById("view"), found = {};
+  document.getElementById("tabs").children[4].click();
+  for (let last = -1; ;) {
+    const index = Number(/Task (\\d+):/.exec(view.textContent)[1]);
+    if (index === last) break;
+    last = index;
+    found[index] = [...view.querySelectorAll("tr.row")].map((row) => [...row.children].map((cell) => cell.textContent));
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
+  }
+  parent.postMessage(JSON.stringify(found), "*");
+});
+</script>
+"""
+
 # A browser's window is never narrower than 500 pixels: a page that is shown in fewer is a frame in it.
 FRAME = """
 <!doctype html><style>body {{ margin: 0 }} iframe {{ border: 0; display: block }}</style>
@@ -89,6 +129,16 @@ def chromium(page: Path, *words: str) -> str:
     return ran.stdout
 
 
+def probed(page: Path, probe: str, width: int) -> Any:
+    """The answer of a script in a copy of the page."""
+    copy = page.with_name("probed.html")
+    copy.write_text(page.read_text().replace("</head>", probe + "</head>", 1))
+    dom = chromium(framed(copy, width), "--dump-dom")
+    text = re.search(r'<pre id="found">(.*?)</pre>', dom, re.S)
+    assert text, dom[-2000:]
+    return json.loads(unescape(text[1]))
+
+
 def framed(page: Path, width: int, view: str = "") -> Path:
     frame = page.with_name(f"frame-{width}-{view}.html")
     frame.write_text(FRAME.format(src=f"{page.name}#{view}", width=width))
@@ -96,14 +146,7 @@ def framed(page: Path, width: int, view: str = "") -> Path:
 
 
 def click_through(page: Path, width: int) -> Dict[str, Any]:
-    probed = page.with_name("probed.html")
-    probed.write_text(page.read_text().replace("</head>", PROBE + "</head>", 1))
-    dom = chromium(framed(probed, width), "--dump-dom")
-    text = re.search(r'<pre id="found">(.*?)</pre>', dom, re.S)
-    assert text, dom[-2000:]
-    from html import unescape
-
-    found: Dict[str, Any] = json.loads(unescape(text[1]))
+    found: Dict[str, Any] = probed(page, PROBE, width)
     return found
 
 
@@ -159,7 +202,74 @@ def test_two_programs_are_side_by_side_with_their_differences_and_a_refusal(netw
         assert found["errors"] == [] and found["wide"] == []
         assert found["views"][-1][0] == "Differences" and found["views"][-1][1] > 100
     shown = chromium(page, "--dump-dom")
-    assert "Task 1 is refused" in shown and "refused: 1" in shown
+    assert re.search(r"Task 1</button> is refused", shown) and "refused: 1" in shown
+
+
+def words(task: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
+    """The words of a task as `ane decode --json` has them, by the name that the page gives them."""
+    listed = task["header"] + [register for block in task["blocks"] for register in block["registers"]]
+    return {one["name"] + (f"[{one['index']}]" if "index" in one else ""): one for one in listed}
+
+
+# Normal and subnormal halves, zeros of both signs, an infinity and one that is no number; singles very small and very large.
+HALVES = ["0x00000000", "0x3dc50001", "0x80008001", "0xfc007e01", "0x7bff0400"]
+SINGLES = ["0x00000001", "0xff7fffff", "0x3dcccccd", "0x7f800000", "0x80000000"]
+
+
+@browser
+@pytest.mark.parametrize(("half", "single"), list(zip(HALVES, SINGLES)))
+def test_registers_of_the_page_are_those_of_the_decoder(network: Path, tmp_path: Path, half: str, single: str) -> None:
+    changes = ("--set", f"BiasScale={half}", "--set", f"FinalScale={single}")
+    patched = patch(network, tmp_path / "patched.anec", "--task", "1", *changes)
+    shown = probed(report(tmp_path, patched), REGISTERS, 1280)
+    decoded = subprocess.run([command(), "decode", "--json", patched], check=True, capture_output=True, text=True).stdout
+    tasks = json.loads(decoded)["tasks"]
+    assert [int(index) for index in shown] == [task["index"] for task in tasks]
+    for task in tasks:
+        known = words(task)
+        rows = {name: cells for name, *cells in shown[str(task["index"])]}
+        first = task["index"] == 0
+        assert set(rows) == {name for name, one in known.items() if first or "was" in one}
+        for name, (value, was, fields) in rows.items():
+            one = known[name]
+            assert (value, was) == (one["value"], one.get("was", ""))
+            said = one.get("said", {})
+            listed = dict(field.split(" ", 1) for field in fields.split(", ") if field)
+            assert set(listed) >= {field for field, number in one["fields"].items() if number}
+            assert {field: listed[field] for field in said if field in listed} == {f: said[f] for f in said if f in listed}
+            assert set(said) <= set(listed) or all(one["fields"][field] == 0 for field in set(said) - set(listed))
+
+
+@browser
+def test_refused_task_behind_those_that_are_shown_is_there_with_its_registers(tmp_path: Path) -> None:
+    graph = ane.Graph()
+    x = graph.input("x", (8, 4, 16))
+    for _ in range(600):
+        x = graph.relu(x)
+    graph.output("y", x)
+    graph.build().save(tmp_path / "long.anec")
+    refused = patch(tmp_path / "long.anec", tmp_path / "refused.anec", "--task", "500", "--set", "MACCfg=0xffffffff")
+    page = report(tmp_path, refused)
+    found = click_through(page, 400)
+    assert found["errors"] == [] and found["wide"] == []
+    shown = chromium(page, "--dump-dom")
+    assert "257 of 600 tasks are shown: the first 256, and behind them 1 that is refused" in shown
+    assert "244 tasks not shown" in shown and "99 tasks not shown" in shown
+    registers = probed(page, REGISTERS, 1280)
+    assert [int(index) for index in registers] == [*range(256), 500]
+    assert ["MACCfg", "0xffffffff"] in [row[:2] for row in registers["500"]]
+    assert {one.task for one in ane.load(refused).refusals} == {500}
+
+
+@browser
+def test_names_that_are_long_are_cut_in_the_page(tmp_path: Path) -> None:
+    graph = ane.Graph()
+    graph.output("y" * 1000, graph.relu(graph.input("x" * 1000, (8, 4, 16))))
+    graph.build().save(tmp_path / "named.anec")
+    page = report(tmp_path, tmp_path / "named.anec")
+    assert page.stat().st_size < 500_000
+    found = click_through(page, 400)
+    assert found["errors"] == [] and found["wide"] == []
 
 
 @browser
@@ -168,7 +278,7 @@ def test_fault_of_a_run_is_shown_at_its_task(network: Path, tmp_path: Path) -> N
     page = report(tmp_path, far, options=["--run"])
     assert click_through(page, 400)["errors"] == []
     shown = chromium(page, "--dump-dom")
-    assert "A run ended at task 0: transfer faulted at 0x" in shown and "run ended: 0" in shown
+    assert "A run ended at <" in shown and "task 0</button>: transfer faulted at 0x" in shown and "run ended: 0" in shown
 
 
 def screenshot(page: Path, view: str, width: int, to: Path) -> pictures.Grey:
@@ -184,36 +294,47 @@ def has_font() -> bool:
         return False
 
 
+@pytest.fixture
+def pages(network: Path, tmp_path: Path) -> Dict[str, Path]:
+    """The pages of `PAGES`: a network, one beside a changed one, one with a refusal, and one whose run ends by a fault."""
+    changed = patch(network, tmp_path / "changed.anec", "--task", "0", "--set", "MACCfg.nonlinear_mode=none")
+    refused = patch(network, tmp_path / "refused.anec", "--task", "1", "--set", "MACCfg=0xffffffff")
+    far = patch(network, tmp_path / "far.anec", "--task", "0", "--set", "SrcPlaneStride1=0x4000000")
+    made = {"network": ([network], []), "both": ([network, changed], []), "refused": ([refused], []), "fault": ([far], ["--run"])}
+    return {name: report(tmp_path, *programs, options=options).rename(tmp_path / f"{name}.html") for name, (programs, options) in made.items()}
+
+
 @browser
-@pytest.mark.skipif(not has_font(), reason="not run: the fonts DejaVu are not installed")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
-def test_pictures_of_all_views_look_as_they_did(network: Path, tmp_path: Path, width: int, theme: str) -> None:
-    page = report(tmp_path, network)
+def test_pictures_of_all_views_look_as_they_did(pages: Dict[str, Path], tmp_path: Path, width: int, theme: str) -> None:
+    if not has_font():
+        not_run("the fonts DejaVu are not installed")
     added = "<style>* { font-family: 'DejaVu Sans' !important; }</style>"
     if theme == "dark":
         added += '<script>addEventListener("load", () => document.getElementById("theme").click());</script>'
-    page.write_text(page.read_text().replace("</head>", added + "</head>", 1))
+    for page in pages.values():
+        page.write_text(page.read_text().replace("</head>", added + "</head>", 1))
     grids = {}
-    for view in VIEWS:
-        picture = tmp_path / f"{view}.png"
-        grids[view] = pictures.small(screenshot(page, view, width, picture))
+    for name, page_name, view in PAGES:
+        picture = tmp_path / f"{name}.png"
+        grids[name] = pictures.small(screenshot(pages[page_name], view, width, picture))
         kept = os.environ.get("ANE_PICTURES")
         if kept:
-            shutil.copy(picture, Path(kept) / f"{view}-{width}-{theme}.png")
-    for view, grid in grids.items():
-        stored = PICTURES / f"{view}-{width}-{theme}.png"
+            shutil.copy(picture, Path(kept) / f"{name}-{width}-{theme}.png")
+    for name, grid in grids.items():
+        stored = PICTURES / f"{name}-{width}-{theme}.png"
         if os.environ.get("ANE_WRITE"):
             pictures.write(stored, grid)
         known = pictures.read(stored)
         changed = pictures.share_changed(grid, known)
         assert changed <= pictures.SHARE, (
-            f"{view} at {width} pixels, {theme}: {changed:.1%} of its cells look different from {stored}; "
+            f"{name} at {width} pixels, {theme}: {changed:.2%} of its cells look different from {stored}; "
             "look at the page, and store it anew with ANE_WRITE=1 if it is meant"
         )
         # What tells a view from every other one, and from a page without anything, tells a broken one.
-        others = [pictures.share_changed(other, known) for name, other in grids.items() if name != view]
-        assert min(others + [pictures.share_changed(grid * 0 + grid[-1, -1], known)]) > pictures.SHARE
+        others = [pictures.share_changed(other, known) for other_name, other in grids.items() if other_name != name]
+        assert min(others + [pictures.share_changed(grid * 0 + grid[-1, -1], known)]) > 10 * pictures.SHARE
 
 
 def test_patch_changes_what_the_program_computes_and_nothing_else(network: Path, example: Path, tmp_path: Path) -> None:

@@ -4,16 +4,24 @@
 //! makes text of what comes out of the file, so that a name that is markup stays a name. Everything is read off the
 //! program: each task is decoded and planned as the device would. Only a fault takes a run, which its caller decides on.
 //!
+//! The page has to stay small for every program: registers that keep their values from task to task are left out, and the
+//! page's script fills them in; what tasks have in common stands in tables. Numbers of tasks, texts and lists have bounds.
+//!
 //! * this file: the page, and what goes into it.
-//! * `walk`: the tasks, one by one.
+//! * `walk`: the way along the tasks, and which of them are shown.
+//! * `task`: a task that is shown.
+//! * `tables`: the registers with their meaning, and the texts, once.
+//! * `short`: texts and lists of a program, cut to a bound.
 //! * `failed_run`: the task that ended a run.
 //! * `page.html`, `page.css`, `page.js`: how it looks.
 
 mod failed_run;
+mod short;
+mod tables;
+mod task;
 mod walk;
 
-use std::collections::BTreeMap;
-
+use ane_device::timing::phases::Part;
 use ane_uapi::hw::chip::Soc;
 use serde::Serialize;
 
@@ -21,36 +29,34 @@ use crate::container::Program;
 use crate::decode::ProgramReport;
 use crate::diff::{Comparison, programs};
 pub use failed_run::{Ended, ended};
-use walk::ShownTasks;
+use short::Whole;
+use tables::Tables;
+use walk::Walk;
 
 const HTML: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Tasks of a program that a page shows. A browser draws so many without delay, and the page stays some hundred kilobytes.
+/// Tasks that a page shows from the first on. A browser draws so many without delay.
 pub const TASKS_MAX: usize = 256;
 
-/// The page's explanation of a register, once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Meaning {
-    block: &'static str,
-    meaning: &'static str,
-    grade: &'static str,
-    source: &'static str,
-    /// By name: bits, meaning, and the grade where it is another.
-    fields: BTreeMap<&'static str, (String, &'static str, Option<&'static str>)>,
-}
+/// Bytes that these tasks take. (Chosen: with all else that a page holds, it stays below 500 kB, and 900 kB for two programs.)
+const FIRST_BYTES_MAX: usize = 200_000;
 
-type Legend = BTreeMap<String, Meaning>;
+/// Tasks behind them that a page shows because they are refused or ended a run.
+pub const LATER_MAX: usize = 64;
+
+/// Bytes that these take.
+const LATER_BYTES_MAX: usize = 80_000;
 
 /// A program of the page.
 #[derive(Debug, Serialize)]
 struct Side {
     name: String,
-    program: ProgramReport,
+    program: Whole,
     /// Tasks that there are; the page may show fewer.
     task_count: u32,
-    walk: ShownTasks,
+    walk: Walk,
     /// The task that ended a run.
     ended: Option<Ended>,
 }
@@ -59,8 +65,12 @@ struct Side {
 #[derive(Debug, Serialize)]
 struct Data {
     chip: &'static str,
+    /// The names of parts of the chip, and of places on it.
+    parts: Vec<&'static str>,
+    places: [&'static str; 4],
     sides: Vec<Side>,
-    legend: Legend,
+    #[serde(flatten)]
+    tables: Tables,
     differences: Option<Comparison>,
 }
 
@@ -94,21 +104,26 @@ pub fn page_of_runs(
     ended: &[Option<Ended>],
     soc: Soc,
 ) -> serde_json::Result<String> {
-    let mut legend = Legend::new();
+    let mut tables = Tables::default();
     let mut sides = Vec::new();
     for (index, (name, program)) in named.iter().enumerate() {
-        let whole = ProgramReport::of(program);
-        let walk = ShownTasks::of(program, &whole.bars, soc, &mut legend);
-        let (name, ended) = ((*name).to_owned(), ended.get(index).cloned().flatten());
-        sides.push(Side { name, task_count: program.task_count, program: whole, walk, ended });
+        let whole = Whole::of(ProgramReport::of(program));
+        let ended = ended.get(index).cloned().flatten();
+        let ended = ended.map(|ended| Ended { why: short::cut(&ended.why), ..ended });
+        let ended_at = ended.as_ref().map(|ended| ended.task);
+        let walk = Walk::of(program, &whole.program().bars, ended_at, soc, &mut tables);
+        let (name, task_count) = (short::cut(name), program.task_count);
+        sides.push(Side { name, task_count, program: whole, walk, ended });
     }
     let differences = match named {
-        [(_, a), (_, b)] => Some(programs::compare(a, b)),
+        [(_, a), (_, b)] => Some(short::differences(programs::compare(a, b))),
         _ => None,
     };
-    let data = serde_json::to_string(&Data { chip: soc.name(), sides, legend, differences })?;
-    let title: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+    let title: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
     let title = escaped(&title.join(" and "));
+    let parts = Part::ALL.into_iter().map(Part::name).collect();
+    let data = Data { chip: soc.name(), parts, places: task::PLACES, sides, tables, differences };
+    let data = serde_json::to_string(&data)?;
     Ok(HTML
         .replace("{{title}}", &title)
         .replace("{{style}}", STYLE)

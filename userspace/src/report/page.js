@@ -4,7 +4,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const view = document.getElementById("view");
   const tabs = document.getElementById("tabs");
-  const parts = ["DRAM to kernel store", "DRAM to pool", "pool (64 banks) to array", "pool to DRAM"];
+  const parts = data.parts, kinds = data.places;
   const state = { view: 0, side: 0, task: 0, zoom: 1, all: false, filter: "" };
 
   const put = (node, attributes, ...inside) => {
@@ -31,30 +31,115 @@
   const row = (...cells) => h("tr", {}, cells.map((cell) =>
     h("td", { class: typeof cell !== "string" ? null : /^0x| × /.test(cell) ? "n hex" : /^[-0-9]/.test(cell) ? "n" : null }, cell)));
   const layerOf = (task) => (task.layer ? "; " + task.layer : "");
-  const refusalOf = (side, index) => side.walk.refusals.find((one) => one.task === index);
+  const refusalOf = (side, index) => side.refusals.get(index);
   // Why a run of the program ended at this task.
   const endOf = (side, index) => (side.ended && side.ended.task === index ? side.ended.why : null);
   const pick = (side, task, to = 4) => { state.side = side; state.task = task; show(to); };
   const isPicked = (side, task) => state.side === side && state.task === task;
 
-  function told(side) {
-    const walk = side.walk, lines = [];
+  // A number of 16 or 32 bits as the float that it is, without an exponent.
+  function float(value, half) {
+    const bytes = new DataView(new ArrayBuffer(4));
+    // A half is a single with fewer bits: its exponent is moved, its subnormal numbers are multiples of 2^-24.
+    const exponent = (value >> 10) & 31, sign = value >> 15 ? -1 : 1, part = value & 1023;
+    bytes.setUint32(0, value);
+    const number = !half ? bytes.getFloat32(0) : exponent === 31 ? (part ? NaN : sign * Infinity)
+      : sign * (exponent ? (1024 + part) * 2 ** (exponent - 25) : part * 2 ** -24);
+    if (Number.isNaN(number)) return "nan (" + hex(value) + ")";
+    const minus = number < 0 || Object.is(number, -0) ? "-" : "";
+    if (Math.abs(number) === Infinity) return minus + "inf";
+    const [digits, power] = String(Math.abs(number)).split("e"), [whole, rest = ""] = digits.split(".");
+    if (power === undefined) return minus + digits;
+    const point = whole.length + Number(power), all = whole + rest;
+    return minus + (point > 0 ? all.padEnd(point, "0") : "0." + "0".repeat(-point) + all);
+  }
+
+  // The number of a field as text: `how` is a name, the shift of a number of bytes, or the names of codes.
+  function shown(how, value, reachesSign) {
+    const power = (exponent) => "2^" + exponent + (exponent < 32 ? " = " + 2 ** exponent : "");
+    if (typeof how === "object") return value in how ? how[value] : value + " (unknown)";
+    if (typeof how === "number") {
+      const bytes = (value << how) >>> 0;
+      return (reachesSign && bytes >>> 31 ? "-" + hex(2 ** 32 - bytes) : hex(bytes)) + " bytes";
+    }
+    if (how === "hex") return hex(value);
+    if (how === "half" || how === "single") return float(value, how === "half");
+    if (how === "log2") return power(value);
+    if (how === "log2 plus one") return value ? value + ": " + power(value - 1) : "none";
+    return String(value);
+  }
+
+  // The fields of a word that say something: those that are not zero, and codes.
+  function fieldsOf(register, word) {
+    const unknown = (word & (register ? register.unknown || 0 : -1)) >>> 0, fields = [];
+    for (const [name, low, bits, how] of register ? register.fields : []) {
+      const value = (word >>> low) & (2 ** bits - 1), number = value >>> 0;
+      if (number || typeof how === "object") fields.push([name, shown(how, number, low + bits === 32)]);
+    }
+    if (unknown) fields.push(["bits that no source explains", hex(unknown, 8)]);
+    return fields;
+  }
+
+  // An arrow that a line does not end inside of.
+  const arrows = (text) => text.replaceAll("->", "→");
+  // Text with commands between backquotes.
+  const prose = (text) => text.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : part));
+  const pairs = (flat, take) => { for (let i = 0; i < flat.length; i += 2) take(flat[i], flat[i + 1]); };
+  // What the data leave out, filled in: texts for their numbers, banks and spans one by one.
+  function unpack(side) {
+    for (const task of side.walk.tasks) {
+      task.summary = arrows(data.texts[task.summary]);
+      if (task.layer !== undefined) task.layer = data.texts[task.layer];
+      task.bases = task.bases.map(([what, bar, role]) => ({ what: data.texts[what], bar, role: data.texts[role] }));
+      task.takes = task.takes || [];
+      task.places = task.places || [];
+      const heat = [], spans = [];
+      pairs(task.heat || [], (granules, times) => { for (let i = 0; i < times; i += 1) heat.push(granules); });
+      (task.spans || []).forEach((flat, part) => {
+        let end = 0;
+        for (let i = 0; i < flat.length; i += 3) {
+          for (let n = 0; n < flat[i + 2]; n += 1) { const from = end + flat[i]; end = from + flat[i + 1]; spans.push([part, from, end]); }
+        }
+      });
+      Object.assign(task, { heat, spans });
+    }
+    side.refusals = new Map(side.walk.refusals.map((one) => [one.task, { ...one, why: data.texts[one.why], hint: data.texts[one.hint] }]));
+  }
+  data.sides.forEach(unpack);
+
+  function told(side, at) {
+    const walk = side.walk, lines = [], later = walk.tasks.length - walk.first;
     const program = side.program;
     lines.push(h("p", { class: "faint" }, program.container + " for " + program.generation + ", " +
       count(side.task_count, "task") + ", " + count(walk.cycles, "cycle") + " or " +
-      (walk.nanoseconds / 1000).toFixed(1) + " µs of virtual time on " + data.chip +
-      (walk.tasks.length < side.task_count ? "; the first " + walk.tasks.length + " tasks are shown" : "")));
+      (walk.nanoseconds / 1000).toFixed(1) + " µs of virtual time on " + data.chip));
+    if (walk.tasks.length < side.task_count) lines.push(h("p", { class: "faint", id: "shown" }, walk.tasks.length.toLocaleString("en") +
+      " of " + count(side.task_count, "task") + (walk.tasks.length === 1 ? " is" : " are") + " shown: the first " + walk.first +
+      (later ? ", and behind them " + later + " that " + (later === 1 ? "is" : "are") + " refused or ended a run" : "")));
     for (const note of program.notes || []) lines.push(h("p", { class: "faint" }, "Note: " + note));
+    lines.push(more(side, "notes"));
     if (walk.damage) lines.push(h("p", { class: "bad" }, "The tasks cannot be followed further: " + walk.damage));
-    if (side.ended) lines.push(h("p", { class: "bad" }, "A run ended at task " + side.ended.task + ": " + side.ended.why + "."));
-    for (const one of walk.refusals.slice(0, 20)) {
+    const link = (text, task) => h("button", { type: "button", class: "link", click: () => pick(at, task) }, text);
+    if (side.ended) lines.push(h("p", { class: "bad" }, "A run ended at ", link("task " + side.ended.task, side.ended.task), ": " + side.ended.why + "."));
+    const refusals = [...side.refusals.values()], listed = refusals.slice(0, 20);
+    for (const one of listed) {
       const where = one.register ? one.register + (one.field ? "." + one.field : "") + " at " + hex(one.address) +
         ", bits " + hex(one.bits, 8) + " of " + hex(one.value, 8) : "its descriptor";
-      lines.push(h("p", { class: "bad" }, "Task " + one.task + " is refused (" + one.category + "): " + where + ": " +
-        one.why + ". Try: " + one.hint + "."));
+      lines.push(h("p", { class: "bad" }, link("Task " + one.task, one.task), " is refused (" + one.category + "): " + where + ": " +
+        one.why + ". Hint: ", prose(one.hint), "."));
     }
-    if (walk.refusals.length > 20) lines.push(h("p", { class: "bad" }, "and " + (walk.refusals.length - 20) + " more"));
+    const rest = walk.refused - listed.length, hidden = walk.refused - refusals.length;
+    if (rest) lines.push(h("p", { class: "bad", id: "refused" }, count(walk.refused, "task") + " are refused, " + rest.toLocaleString("en") +
+      " more than listed here" + (hidden ? "; " + hidden.toLocaleString("en") + " of them " + (hidden === 1 ? "is" : "are") + " not shown" : "")));
+    if (walk.not_understood !== null && walk.not_understood + 1 < side.task_count) lines.push(h("p", { class: "bad" },
+      "What task " + walk.not_understood + " leaves in registers is unknown, so the tasks behind it are not checked."));
     return lines;
+  }
+
+  // The number of entries of a list that the page has no room for.
+  function more(side, list) {
+    const left = (side.program.more || {})[list];
+    return left ? h("p", { class: "faint" }, "and " + left.toLocaleString("en") + " more " + list) : null;
   }
 
   // Surfaces and constants above, tasks below them in the order of their execution, what is written behind the last.
@@ -69,18 +154,29 @@
     const writes = new Set(), reads = new Set();
     for (const task of walk.tasks) for (const base of task.bases) (base.what === "result" ? writes : reads).add(base.bar);
     for (const bar of reads) if (!writes.has(bar)) add("in" + bar, { text: (bars.get(bar) || "BAR " + bar), bar });
-    for (const task of walk.tasks) add("t" + task.index, { text: task.index + "  " + task.summary + layerOf(task), task });
+    let next = 0;
+    for (const task of walk.tasks) {
+      if (task.index > next) add("gap" + next, { text: count(task.index - next, "task") + " not shown" });
+      add("t" + task.index, { text: task.index + "  " + task.summary + layerOf(task), task });
+      next = task.index + 1;
+    }
+    if (next < side.task_count) add("gap" + next, { text: count(side.task_count - next, "task") + " not shown" });
     for (const bar of writes) if (!reads.has(bar)) add("out" + bar, { text: (bars.get(bar) || "BAR " + bar), bar });
     const height = nodes.length * step + 10;
     const y = (index) => index * step + 6;
     const edges = [], last = new Map();
     const edge = (from, to) => { if (place.has(from) && place.has(to)) edges.push([place.get(from), place.get(to)]); };
+    let before = -1;
     for (const task of walk.tasks) {
       const me = "t" + task.index;
+      // Behind a gap it is unknown what wrote a buffer last.
+      if (task.index > before + 1) last.clear();
+      const isKnown = task.index < walk.first;
+      before = task.index;
       for (const made of task.takes) edge("t" + made, me);
       for (const base of task.bases) {
         if (base.what === "result") continue;
-        if (last.has(base.bar)) edge("t" + last.get(base.bar), me); else edge("in" + base.bar, me);
+        if (last.has(base.bar)) edge("t" + last.get(base.bar), me); else if (isKnown) edge("in" + base.bar, me);
       }
       for (const base of task.bases) if (base.what === "result") { last.set(base.bar, task.index); edge(me, "out" + base.bar); }
     }
@@ -102,53 +198,57 @@
           cut(wrong + node.text, letters)),
         s("title", {}, wrong ? node.text + "\n" + wrong + (refused ? refused.why : ended) : node.text)));
     });
-    return [...told(side), svg];
+    return [...told(side, at), svg];
   }
 
   function timeline(side, at) {
     const walk = side.walk, left = 150, lane = 26, wide = Math.max(300, view.clientWidth / (view.clientWidth > 1000 ? data.sides.length : 1) - 60 - left);
-    const width = left + wide * state.zoom, scale = (wide * state.zoom) / Math.max(walk.cycles, 1);
+    // Tasks that are not shown take no room.
+    const cycles = walk.tasks.reduce((sum, task) => sum + task.cycles, 0);
+    const width = left + wide * state.zoom, scale = (wide * state.zoom) / Math.max(cycles, 1);
     const svg = s("svg", { width: Math.min(width + 8, 60000), height: parts.length * lane + 44, role: "group", "aria-label": "timeline" });
+    let begin = 0;
     for (const task of walk.tasks) {
       if (!task.cycles) continue;
-      const x = left + task.start * scale, across = Math.max(task.cycles * scale, 1);
+      const x = left + begin * scale, across = Math.max(task.cycles * scale, 1);
       const group = s("g", { class: "node", "data-task": task.index, ...opens("task " + task.index, () => pick(at, task.index)) },
         s("title", {}, "task " + task.index + ": " + task.summary + layerOf(task) + "\n" + count(task.cycles, "cycle")),
         s("rect", { x, y: 2, width: across, height: parts.length * lane + 18, fill: "transparent",
           class: isPicked(at, task.index) ? "picked" : null }));
       if (across > 24) group.append(s("text", { x: x + 2, y: 14, class: "dim" }, String(task.index)));
-      for (const [part, from, to] of task.spans) {
-        const line = parts.indexOf(part);
+      begin += task.cycles;
+      for (const [line, from, to] of task.spans) {
         group.append(s("rect", { class: "c" + line, x: x + from * scale, y: 20 + line * lane,
           width: Math.max((to - from) * scale, 0.7), height: lane - 8, rx: 1.5 }));
       }
       svg.append(group);
     }
     parts.forEach((part, line) => svg.append(s("text", { x: 0, y: 34 + line * lane }, part)));
-    for (let i = 0; i <= 4; i += 1) {
-      const x = left + (wide * state.zoom * i) / 4;
+    // Few numbers where there is little room, so that they do not meet.
+    const steps = wide * state.zoom < 420 ? 2 : 4;
+    for (let i = 0; i <= steps; i += 1) {
+      const x = left + (wide * state.zoom * i) / steps;
       svg.append(s("text", { class: "dim", x, "text-anchor": i ? "end" : "start", y: parts.length * lane + 38 },
-        Math.round((walk.cycles * i) / 4).toLocaleString("en") + (i === 4 ? " cycles" : "")));
+        Math.round((cycles * i) / steps).toLocaleString("en") + (i === steps ? " cycles" : "")));
     }
-    return [...told(side), h("div", { class: "scroll" }, svg)];
+    return [...told(side, at), h("div", { class: "scroll" }, svg)];
   }
 
   // Where operands lie on chip, and how warm each bank gets, task by task.
   function memory(side, at) {
     const walk = side.walk, tasks = walk.tasks.filter((task) => task.heat.length);
-    if (!tasks.length) return [...told(side), h("p", { class: "faint" }, "No task is understood, so nothing is known of its memory.")];
+    if (!tasks.length) return [...told(side, at), h("p", { class: "faint" }, "No task is understood, so nothing is known of its memory.")];
     const left = 64, cell = Math.max(6, Math.min(26, Math.floor(540 / tasks.length))), width = left + cell * tasks.length + 10;
     const end = Math.max(...tasks.flatMap((task) => task.places.map((one) => one[2])), 1);
     const high = 240, room = s("svg", { width, height: high + 30, role: "group", "aria-label": "places on chip" });
-    const kinds = ["result", "taken from the chip", "source, on its way", "result, on its way"];
     tasks.forEach((task, index) => {
       const group = s("g", { class: "node", "data-task": task.index, ...opens("task " + task.index + ", memory", () => pick(at, task.index)) });
       group.append(s("rect", { x: left + index * cell, y: 4, width: cell - 1, height: high, class: "box" + (isPicked(at, task.index) ? " picked" : "") }));
       task.places.forEach(([what, from, to], which) => {
         const share = (cell - 1) / task.places.length;
-        group.append(s("rect", { class: "c" + kinds.indexOf(what), x: left + index * cell + which * share, width: Math.max(share - 0.5, 1),
+        group.append(s("rect", { class: "c" + what, x: left + index * cell + which * share, width: Math.max(share - 0.5, 1),
           y: 4 + (high * from) / end, height: Math.max((high * (to - from)) / end, 1.5) },
-          s("title", {}, `task ${task.index}: ${what}, ${hex(from)} to ${hex(to)}`)));
+          s("title", {}, `task ${task.index}: ${kinds[what]}, ${hex(from)} to ${hex(to)}`)));
       });
       room.append(group);
     });
@@ -162,54 +262,65 @@
         s("title", {}, `task ${task.index}, bank ${bank}: ${count(granules, "granule")}`)));
     }));
     for (let bank = 0; bank < banks; bank += 16) heat.append(s("text", { x: 0, y: bank * tall + 11, class: "dim" }, "bank " + bank));
-    const legend = h("p", {}, kinds.map((kind, index) => [s("svg", { width: 12, height: 12, style: "display:inline;vertical-align:-1px" },
-      s("rect", { class: "c" + index, width: 12, height: 12 })), " " + kind + "  "]).flat());
-    return [...told(side), h("h3", {}, "Places on chip, by address"), legend, h("div", { class: "scroll" }, room),
+    const legend = h("p", { class: "legend" }, kinds.map((kind, index) => h("span", {}, s("svg", { width: 12, height: 12 },
+      s("rect", { class: "c" + index, width: 12, height: 12 })), kind)));
+    return [...told(side, at), h("h3", {}, "Places on chip, by address"), legend, h("div", { class: "scroll" }, room),
       h("h3", {}, "Granules of 16 bytes by bank"), h("div", { class: "scroll" }, heat)];
   }
 
-  function surfaces(side) {
+  function surfaces(side, at) {
     const program = side.program;
-    return [...told(side),
+    return [...told(side, at),
       h("h3", {}, "Surfaces"),
       table(["", "name", "N C H W", "strides", "element", "BAR", "bytes"], program.surfaces.map((one) => row(one.direction, one.name,
-        one.shape.join(" × "), one.strides.join(", "), one.element, String(one.bar), hex(one.buffer_bytes)))),
+        one.shape.join(" × "), one.strides.join(", "), one.element, String(one.bar), hex(one.buffer_bytes)))), more(side, "surfaces"),
       h("h3", {}, "Base addresses"),
       table(["BAR", "carries", "bytes", "linked at"], program.bars.map((one) => row(String(one.index), one.role, hex(one.bytes), one.link || ""))),
       h("h3", {}, "Constants"),
       program.constants.length ? table(["section", "BAR", "bytes"], program.constants.map((one) => row(one.name, one.bar === null ? "" : String(one.bar), hex(one.bytes))))
-        : h("p", { class: "faint" }, "none"),
-      program.warnings.length ? h("h3", {}, "Warnings") : null, ...program.warnings.map((one) => h("p", { class: "bad" }, one)),
-      ...(program.compiler || []).map((line) => h("p", { class: "faint" }, line))];
+        : h("p", { class: "faint" }, "none"), more(side, "constants"),
+      program.warnings.length ? h("h3", {}, "Warnings") : null, ...program.warnings.map((one) => h("p", { class: "bad" }, one)), more(side, "warnings"),
+      ...(program.compiler || []).map((line) => h("p", { class: "faint" }, line)), more(side, "compiler")];
   }
 
-  // The registers as they stand when the task runs: what it writes, and what tasks before it left.
+  // The registers as they stand when the task runs: what it writes, and what tasks before it left. Data have changes only;
+  // a register that nothing has changed is zero.
   function standing(side, index) {
     const file = new Map();
     for (const task of side.walk.tasks) {
-      for (const [name, value, was, fields] of task.registers) file.set(name, { name, value, was, fields, by: task.index });
+      const write = (by) => (slot, value) => {
+        const before = file.get(slot);
+        file.set(slot, { value, was: task.index ? (before ? before.value : 0) : null, by });
+      };
+      pairs(task.left || [], write(null));
+      pairs(task.registers, write(task.index));
       if (task.index === index) break;
     }
-    return [...file.values()];
+    return [...file].map(([slot, one]) => {
+      const place = data.slots[slot], [number, nth] = Array.isArray(place) ? place : [place];
+      const register = data.registers[number];
+      const name = register ? register.name + (nth === undefined ? "" : `[${nth}]`) : "unknown at " + hex(place.address);
+      return { ...one, name, register, fields: fieldsOf(register, one.value) };
+    });
   }
 
-  function meaning(name) {
-    const entry = data.legend[name.replace(/\[\d+\]$/, "")];
-    if (!entry) return h("p", { class: "faint" }, "nothing is known of it");
-    const fields = Object.entries(entry.fields).map(([field, [bits, what, grade]]) => row(field, bits, what,
-      h("span", { class: "grade " + (grade || entry.grade) }, grade || entry.grade || "unknown")));
-    return [h("p", {}, entry.meaning + " ", h("span", { class: "grade " + entry.grade }, entry.grade || "unknown"), h("span", { class: "faint" }, " " + entry.source)),
+  function meaning(register) {
+    if (!register) return h("p", { class: "faint" }, "no source knows a register here");
+    const grade = (name) => h("span", { class: "grade " + name }, name);
+    const fields = register.fields.map(([field, low, bits, , what, own]) =>
+      row(field, bits > 1 ? low + bits - 1 + ":" + low : String(low), what, grade(own || register.grade)));
+    return [h("p", {}, register.meaning + " ", grade(register.grade), h("span", { class: "faint" }, " " + register.source)),
       fields.length ? table(["field", "bits", "means", "grade"], fields) : null];
   }
 
   function registers(side, at) {
     const task = side.walk.tasks.find((one) => one.index === state.task) || side.walk.tasks[0];
-    if (!task) return told(side);
+    if (!task) return told(side, at);
     const refused = refusalOf(side, task.index), inside = [];
     inside.push(h("h3", {}, "Task " + task.index + ": " + task.summary));
     if (task.layer) inside.push(h("p", {}, "Layer " + task.layer));
     inside.push(h("p", { class: "faint" }, `${task.bytes} bytes at ${hex(task.offset)}, ` + (task.cycles ? count(task.cycles, "cycle") + " from cycle " + task.start.toLocaleString("en") : "not run")));
-    if (refused) inside.push(h("p", { class: "bad" }, `Refused (${refused.category}): ${refused.register || "descriptor"} bits ${hex(refused.bits, 8)} of ${hex(refused.value, 8)}: ${refused.why}. Try: ${refused.hint}.`));
+    if (refused) inside.push(h("p", { class: "bad" }, `Refused (${refused.category}): ${refused.register || "descriptor"} bits ${hex(refused.bits, 8)} of ${hex(refused.value, 8)}: ${refused.why}. Hint: `, prose(refused.hint), "."));
     const ended = endOf(side, task.index);
     if (ended) inside.push(h("p", { class: "bad" }, `A run ended here: ${ended}.`));
     for (const base of task.bases) inside.push(h("div", { class: "faint" }, `${base.what}: BAR ${base.bar}, ${base.role}`));
@@ -221,7 +332,7 @@
         const next = line.nextSibling;
         if (next && next.classList.contains("opened")) { next.remove(); line.setAttribute("aria-expanded", "false"); return; }
         line.setAttribute("aria-expanded", "true");
-        line.after(h("tr", { class: "opened" }, h("td", { colspan: 4 }, h("div", { class: "more" }, meaning(one.name)))));
+        line.after(h("tr", { class: "opened" }, h("td", { colspan: 4 }, h("div", { class: "more" }, meaning(one.register)))));
       }) }, h("td", { class: refused && refused.register === one.name ? "bad" : null }, one.name), h("td", { class: "n hex" }, hex(one.value, 8)),
         h("td", { class: "n hex faint" }, one.was === null || one.by !== task.index ? "" : hex(one.was, 8)),
         h("td", {}, one.fields.map(([field, shown]) => field + " " + shown).join(", ")));
@@ -234,7 +345,7 @@
   function differences() {
     const found = data.differences;
     return [h("p", {}, found.count ? count(found.count, "difference") + (found.count > found.differences.length ? ", the first " + found.differences.length + " are listed" : "") : "no differences"),
-      found.differences.length ? table(["where", data.sides[0].name, data.sides[1].name], found.differences.map((one) => row(one.place, one.a, one.b))) : null,
+      found.differences.length ? table(["where", data.sides[0].name, data.sides[1].name], found.differences.map((one) => row(one.place, arrows(one.a), arrows(one.b)))) : null,
       ...found.notes.map((note) => h("p", { class: "faint" }, note))];
   }
 

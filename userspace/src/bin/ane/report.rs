@@ -17,6 +17,9 @@ use crate::files::Existing;
 /// memory by address and by bank, surfaces and base addresses, each register with its meaning and its grade, the changes
 /// from task to task, and the refused tasks. For two programs it also lists the differences.
 ///
+/// Of a long program it shows the first 256 tasks, and behind them up to 64 that are refused, or that ended the run. It says
+/// how many tasks and refusals it does not show. Long names are cut. The page of a program has less than 500 kB.
+///
 /// The command needs no device. It runs nothing without --run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
