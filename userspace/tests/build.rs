@@ -464,6 +464,49 @@ fn tensors_as_large_as_memory_are_built_or_refused_without_overflow() {
 }
 
 #[test]
+fn name_that_a_file_cannot_keep_is_refused_where_it_is_given() {
+    let shape = Shape::new(4, 4, 4);
+    let mut graph = Graph::new();
+    let x = graph.input("x", shape).expect("fits");
+    let y = graph.relu(x).expect("fits");
+    let told = |outcome: Result<(), BuildError>| outcome.map_err(|why| why.to_string());
+    for (name, why) in [
+        ("x", "input \"x\": another input or output has this name".to_owned()),
+        ("a\0b", "input \"a\\0b\": name has a zero (\\0), which ends names in a file".to_owned()),
+        (
+            &"n".repeat(1_000_000),
+            format!(
+                "input {:?}: name has 1000000 bytes, and 333 are left for names in a file",
+                "n".repeat(96)
+            ),
+        ),
+    ] {
+        assert_eq!(told(graph.input(name, shape).map(|_| ())), Err(why.clone()));
+        assert_eq!(told(graph.output(name, y)), Err(why.replace("input \"", "output \"")));
+    }
+    // Nothing of what was refused is left, and the longest name that fits comes back.
+    let longest = "n".repeat(333);
+    graph.output(&longest, y).expect("fits");
+    let file = graph.build().expect("fits").to_anec().expect("fits");
+    let read = container::open(&file).expect("is whole");
+    let names: Vec<&str> = read.surfaces.iter().map(|surface| &*surface.name).collect();
+    assert_eq!(names, [longest.as_str(), "x"]);
+}
+
+#[test]
+fn surface_without_a_name_has_that_of_its_place_and_leaves_the_others_theirs() {
+    let shape = Shape::new(4, 4, 4);
+    let mut graph = Graph::new();
+    let (a, b) = (graph.input("", shape).expect("fits"), graph.input("", shape).expect("fits"));
+    let sum = graph.binary(a, b, Element::ADD).expect("fits");
+    graph.output("sum", sum).expect("fits");
+    let file = graph.build().expect("fits").to_anec().expect("fits");
+    let read = container::open(&file).expect("is whole");
+    let names: Vec<&str> = read.surfaces.iter().map(|surface| &*surface.name).collect();
+    assert_eq!(names, ["sum", "input0", "input1"]);
+}
+
+#[test]
 fn graphs_that_make_no_sense_are_refused() {
     let mut graph = Graph::new();
     assert_eq!(graph.build(), Err(BuildError::NoOutput));

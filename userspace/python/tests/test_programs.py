@@ -392,3 +392,16 @@ def test_programs_and_their_data_are_pickled(rng: numpy.random.Generator) -> Non
 def test_file_without_an_end_is_refused_with_the_limit() -> None:
     with pytest.raises(ane.FormatError, match=f"more than {256 << 20} bytes"):
         ane.load("/dev/zero")
+
+
+def test_name_that_a_file_cannot_keep_is_refused_where_it_is_given() -> None:
+    graph = ane.Graph()
+    y = graph.relu(graph.input("x", (8, 4, 16)))
+    for name, why in (("x", "another input or output has this name"), ("a\0b", "has a zero"), ("n" * 10**6, "1000000 bytes, and 333 are left")):
+        with pytest.raises(ane.BuildError, match=f"input .*{why}"):
+            graph.input(name, (8, 4, 16))
+        with pytest.raises(ane.BuildError, match=f"output .*{why}"):
+            graph.output(name, y)
+    graph.output("y", y)
+    program = graph.build()
+    assert [surface.name for surface in program.inputs + program.outputs] == ["x", "y"]

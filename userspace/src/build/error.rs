@@ -149,6 +149,19 @@ pub enum BuildError {
     Layer { operation: &'static str, why: String },
     #[error("the graph has no output")]
     NoOutput,
+    #[error("{operation} {name:?}: {why}")]
+    Name { operation: &'static str, name: String, why: NameFault },
+}
+
+/// Why a file cannot keep the name of a surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NameFault {
+    #[error("another input or output has this name")]
+    Twice,
+    #[error("name has a zero (\\0), which ends names in a file")]
+    Zero,
+    #[error("name has {bytes} bytes, and {left} are left for names in a file")]
+    Long { bytes: usize, left: usize },
 }
 
 impl BuildError {

@@ -12,6 +12,7 @@ use super::error::{BuildError, Limit, Result};
 use super::lines::Lines;
 use super::pass::Pass;
 use super::shape::{HALF, InMemory, MEMORY_ALIGN, Shape};
+use crate::container::Direction;
 
 /// A handle on a tensor of a [`Graph`], or on a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -163,8 +164,19 @@ impl Graph {
         if count <= left { Ok(()) } else { Err(BuildError::Values { count, left, budget: self.values_max }) }
     }
 
-    /// A tensor that the client fills.
+    /// A tensor that the client fills. Without a name it has that of its place, such as `input0`.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a name that a file cannot keep: one that another surface has, one with a zero, and one that is longer than
+    /// the room that is left for names.
     pub fn input(&mut self, name: &str, shape: Shape) -> Result<Tensor> {
+        let name = self.next_name(Direction::Input, name)?;
+        self.named_input(&name, shape)
+    }
+
+    /// The same with any name.
+    pub(crate) fn named_input(&mut self, name: &str, shape: Shape) -> Result<Tensor> {
         let home = Home::Input(self.inputs.len());
         let tensor = self.value("input", shape, home)?;
         self.inputs.push((name.to_owned(), self.views[tensor.0].value));
@@ -193,15 +205,30 @@ impl Graph {
         self.constant(Shape::new(1, 1, 1), &[value])
     }
 
-    /// Makes a computed tensor one that the client reads.
+    /// Makes a computed tensor one that the client reads. Without a name it has that of its place, such as `output0`.
     ///
     /// # Errors
     ///
-    /// Refuses inputs, constants, parts of tensors, what is an output already, and what has to lie elsewhere.
+    /// Refuses inputs, constants, parts of tensors, what is an output already, what has to lie elsewhere, and the names that
+    /// [`input`](Self::input) refuses.
     pub fn output(&mut self, name: &str, tensor: Tensor) -> Result<()> {
+        self.may_be_output(tensor)?;
+        let name = self.next_name(Direction::Output, name)?;
+        self.named_output(&name, tensor)
+    }
+
+    /// The same with any name.
+    pub(crate) fn named_output(&mut self, name: &str, tensor: Tensor) -> Result<()> {
+        let value = self.may_be_output(tensor)?;
+        self.values[value].home = Home::Output(self.outputs.len());
+        self.outputs.push((name.to_owned(), value));
+        Ok(())
+    }
+
+    /// The value of a tensor that can become an output.
+    fn may_be_output(&self, tensor: Tensor) -> Result<ValueId> {
         let operation = "output";
         let view = self.view(tensor)?;
-        let index = self.outputs.len();
         let value = self.values[view.value];
         let refused = |is| Err(BuildError::Place { operation, is, wanted: "an output" });
         match value.home {
@@ -219,9 +246,7 @@ impl Graph {
         if value.placement == Placement::Chip {
             return refused("on chip");
         }
-        self.values[view.value].home = Home::Output(index);
-        self.outputs.push((name.to_owned(), view.value));
-        Ok(())
+        Ok(view.value)
     }
 
     pub fn place(&mut self, tensor: Tensor, placement: Placement) -> Result<()> {

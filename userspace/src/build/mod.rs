@@ -6,7 +6,7 @@
 //! that compilers write for passes of the kind, as far as programs show them; where several would do, the choice
 //! says "(Chosen)".
 //!
-//! * `graph`, `shape`, `error`: tensors, their shapes, and what is refused.
+//! * `graph`, `shape`, `names`, `error`: tensors, their shapes, names of surfaces, and what is refused.
 //! * One file for each kind of operation: `elementwise`, `convolution`, `matmul`, `pass_through`,
 //!   [`activation`], `concat`, `reduce`, `channels`, `softmax`, `norm`.
 //! * `layers`: operations of several passes, as the model compiler makes them.
@@ -45,6 +45,7 @@ mod graph;
 mod layers;
 mod lines;
 mod matmul;
+mod names;
 mod norm;
 mod parts;
 mod pass;
@@ -61,7 +62,7 @@ pub use channels::Across;
 pub use concat::Axis;
 pub use convolution::{Channels, Convolution, Padding, Weights};
 pub use elementwise::Element;
-pub use error::{BuildError, Limit};
+pub use error::{BuildError, Limit, NameFault};
 pub use graph::{Graph, Placement, Tensor};
 pub use layers::{Comparison, Edge, Pool, Sides, Statistic};
 pub use lines::Lines;

@@ -1,7 +1,7 @@
 //! Text of a file as errors quote it.
 
 /// Text of the file, cut to what an error needs; messages print it quoted and escaped.
-pub(super) fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     /// Long enough for every name that a compiler gives.
     const MAX: usize = 96;
     text.chars().take(MAX).collect()

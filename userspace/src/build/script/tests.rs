@@ -87,6 +87,14 @@ fn line_that_is_wrong_is_named_with_what_is_wrong() {
             "line 2: 16000000000 values are more than the 67108864 that are left of the script's 67108864",
         ),
         ("x = input 4x1x1", "line 2: the graph has no output"),
+        (
+            &format!("{} = input 4x1x1", "n".repeat(336)),
+            &format!(
+                "line 1: input {:?}: name has 336 bytes, and 335 are left for names in a file",
+                "n".repeat(96)
+            ),
+        ),
+        ("x\0 = input 4x1x1", "line 1: input \"x\\0\": name has a zero (\\0), which ends names in a file"),
     ] {
         assert_eq!(refused(text), message, "{text}");
     }

@@ -23,6 +23,7 @@ use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 pub use error::{ReadError, WriteError};
+pub(crate) use names::{ALL_BYTES as NAMES_ROOM, of_place as name_of_place};
 pub use read::{is_anec, read};
 pub use trailer::Trailer;
 pub use write::{Image, Layout};

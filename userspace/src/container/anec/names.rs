@@ -14,8 +14,11 @@ const MARK: &[u8] = b"ANENAMES";
 /// Bytes for the mark and all names.
 pub(super) const ROOM: usize = Form::Short.bytes() as usize - size_of::<Header>();
 
+/// Bytes for all names, each with the zero that ends it.
+pub(crate) const ALL_BYTES: usize = ROOM - MARK.len();
+
 /// The name of a surface that has none.
-pub(super) fn of_place(direction: Direction, index: usize) -> String {
+pub(crate) fn of_place(direction: Direction, index: usize) -> String {
     format!("{}{index}", direction.name())
 }
 
@@ -72,7 +75,7 @@ mod tests {
 
     #[test]
     fn names_that_fill_the_room_fit_and_one_byte_more_does_not() {
-        let longest = "n".repeat(ROOM - MARK.len() - 1);
+        let longest = "n".repeat(ALL_BYTES - 1);
         assert_eq!(encode(std::slice::from_ref(&longest), 1).len(), ROOM);
         assert!(encode(&[longest + "n"], 1).is_empty());
     }

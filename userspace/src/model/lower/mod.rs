@@ -273,7 +273,7 @@ impl Lower<'_> {
         let divided = surface(dims);
         let column = Held::last_column(&divided);
         let (whole, _) = Held::packed(&divided, column)?;
-        let tensor = self.graph.input(name, whole)?;
+        let tensor = self.graph.named_input(name, whole)?;
         let held = Held::whole(tensor, whole, &divided, column);
         self.held[value] = Some(if divided == dims { held } else { self.reshape(held, dims)? });
         Ok(())
@@ -345,11 +345,11 @@ impl Lower<'_> {
 
     fn output(&mut self, name: &str, value: ValueId) -> Result<(), Why> {
         let tensor = self.in_order(value, false)?;
-        if self.graph.output(name, tensor).is_ok() {
+        if self.graph.named_output(name, tensor).is_ok() {
             return Ok(());
         }
         let copy = self.in_order(value, true)?;
-        Ok(self.graph.output(name, copy)?)
+        Ok(self.graph.named_output(name, copy)?)
     }
 
     /// A value as a tensor whose lines follow each other in the order of the axes; as a copy where it lies otherwise, or
