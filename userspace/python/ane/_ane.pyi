@@ -1,7 +1,6 @@
 """Types of the Rust part; the package around it is what people import."""
 
-from os import PathLike
-from typing import Any, Dict, List, Optional, Set, Tuple, Union, final
+from typing import Any, Dict, List, Optional, Set, Tuple, final
 
 from numpy import float16, float64
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ class Decided:
 
 def compare(
     device: Device,
-    path: Union[str, PathLike[str]],
+    path: str,
     decided: Decided,
     arrays: Dict[str, NDArray[float64]],
     seed: int,
@@ -30,7 +29,7 @@ class Program:
     @property
     def task_count(self) -> int: ...
     @staticmethod
-    def open(path: Union[str, PathLike[str]], decided: Decided) -> Program: ...
+    def open(path: str, decided: Decided) -> Program: ...
     @staticmethod
     def read(file: bytes, name: str, decided: Decided) -> Program: ...
     def to_anec(self) -> bytes: ...

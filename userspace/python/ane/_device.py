@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from types import TracebackType
-from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union, cast
+from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, cast
 
 from . import _ane, _data
 from ._trace import Trace
@@ -13,7 +13,7 @@ from ._trace import Trace
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ._program import Program
+    from ._program import Path, Program
 
 _default: Optional[Tuple[int, "Device"]] = None
 
@@ -80,7 +80,7 @@ class Device:
 
     def load(
         self,
-        path: Union[str, os.PathLike[str]],
+        path: Path,
         *,
         dims: Optional[Mapping[str, int]] = None,
         bind: Optional[Mapping[str, ArrayLike]] = None,

@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     from numpy import float16, float64
     from numpy.typing import ArrayLike, NDArray
 
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+"""What names a file, as for ``open``."""
+
 _CHUNK = 16
 """Tasks that are described at once: one of them is rarely wanted alone, and all can be very many."""
 
 
 def load(
-    path: Union[str, os.PathLike[str]],
+    path: Path,
     *,
     dims: Optional[Mapping[str, int]] = None,
     bind: Optional[Mapping[str, ArrayLike]] = None,
@@ -60,7 +63,7 @@ def load(
     >>> ane.load("examples/add_relu.anec")
     <ane.Program 'examples/add_relu.anec': 2 tasks, input0[1, 16, 1, 32], input1[1, 16, 1, 32] -> output0[1, 16, 1, 32]>
     """
-    return Program(_ane.Program.open(path, _decided(dims, bind, cut)), device)
+    return Program(_ane.Program.open(os.fsdecode(path), _decided(dims, bind, cut)), device)
 
 
 def loads(
@@ -77,7 +80,7 @@ def loads(
 
 
 def compare(
-    path: Union[str, os.PathLike[str]],
+    path: Path,
     arrays: Optional[Mapping[str, ArrayLike]] = None,
     *,
     dims: Optional[Mapping[str, int]] = None,
@@ -100,7 +103,7 @@ def compare(
     >>> layers[0].operation, layers[0].own < 0.001
     ('linear', True)
     """
-    told = _ane.compare((device or default_device())._open, path, _decided(dims, bind, cut), _doubles(arrays), seed)
+    told = _ane.compare((device or default_device())._open, os.fsdecode(path), _decided(dims, bind, cut), _doubles(arrays), seed)
     return tuple(map(_data.compared, json.loads(told)))
 
 
@@ -338,7 +341,7 @@ class Program:
         """The program as the bytes of an .anec file."""
         return self._program.to_anec()
 
-    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+    def save(self, path: Path) -> None:
         """Writes it as an .anec file.
 
         >>> import ane, os, tempfile

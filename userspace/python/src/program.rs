@@ -1,96 +1,22 @@
 //! A program: its file, and what can be told of it without a device.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use ane::build::Built;
 use ane::container::{self, Direction, Surface, anec, convert};
 use ane::decode::{BlockReport, FieldReport, ProgramReport, RegisterFile, RegisterReport, TaskReport};
-use ane::model::network::Array;
-use ane::model::{self, Model};
+use ane::model::Model;
 use ane::refusals::refusals;
 use ane::sram;
 use ane_device::options;
-use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 
-use crate::device::Device;
+use crate::apart::apart;
+use crate::model::{Decided, Loaded, contents};
 use crate::raise;
-
-/// The decisions about a model before it is compiled.
-#[pyclass(frozen, module = "ane._ane")]
-pub(crate) struct Decided(model::Options);
-
-#[pymethods]
-impl Decided {
-    /// Numbers for extents, values for inputs, and results that become inputs.
-    #[new]
-    fn new(
-        dims: BTreeMap<String, usize>,
-        bind: BTreeMap<String, PyReadonlyArrayDyn<'_, f64>>,
-        cut: BTreeSet<String>,
-    ) -> PyResult<Self> {
-        let array = |(name, array): (String, PyReadonlyArrayDyn<'_, f64>)| Ok((name, values(&array)?));
-        let constants = bind.into_iter().map(array).collect::<PyResult<_>>()?;
-        Ok(Self(model::Options { constants, extents: dims, cuts: cut, ..model::Options::default() }))
-    }
-}
-
-/// An array of a model's own shape.
-fn values(array: &PyReadonlyArrayDyn<'_, f64>) -> PyResult<Array> {
-    let values = array.as_array().iter().copied().collect();
-    Array::new(array.shape().to_vec(), values).map_err(raise::wrong_value)
-}
-
-/// The bytes of a file, and how it is compiled if it is a model.
-fn contents(py: Python<'_>, path: &Path, decided: &Decided) -> PyResult<(Vec<u8>, model::Options)> {
-    let (file, beside, format) = py.detach(|| model::compile::contents(path)).map_err(|why| match why {
-        model::ModelError::File(why) => raise::system(&why, Some(path)),
-        why => raise::format(py, &path.display().to_string(), &why.to_string(), "name a program or a model"),
-    })?;
-    Ok((file, model::Options { beside, format, ..decided.0.clone() }))
-}
-
-/// A model on a device beside double precision, layer by layer, as JSON.
-#[pyfunction]
-pub(crate) fn compare(
-    py: Python<'_>,
-    device: &Device,
-    path: PathBuf,
-    decided: &Decided,
-    arrays: BTreeMap<String, PyReadonlyArrayDyn<'_, f64>>,
-    seed: u64,
-) -> PyResult<String> {
-    let name = path.display().to_string();
-    let (file, options) = contents(py, &path, decided)?;
-    let compiled = py.detach(|| model::compile(&file, &options));
-    let compiled = compiled.map_err(|why| raise::model(py, &name, &why))?;
-    let known = |name: &String| compiled.inputs.iter().any(|port| port.name == *name);
-    if let Some(unknown) = arrays.keys().find(|name| !known(name)) {
-        let names: Vec<&str> = compiled.inputs.iter().map(|port| port.name.as_str()).collect();
-        return Err(raise::wrong_type(format!(
-            "the model has no input {unknown:?}; its inputs are {names:?}"
-        )));
-    }
-    let mut inputs = Vec::with_capacity(compiled.inputs.len());
-    for (seed, port) in (seed..).zip(&compiled.inputs) {
-        let made = match arrays.get(&port.name) {
-            Some(array) => values(array)?.reshaped(port.dims.clone()),
-            None => model::compare::random_for(&compiled, port, seed),
-        };
-        inputs.push(made.map_err(|why| raise::wrong_value(format!("input {:?}: {why}", port.name)))?);
-    }
-    let device = device.device(py)?;
-    let layers = py.detach(|| model::compare::compare(&device, &compiled, &inputs));
-    let layers = layers.map_err(|why| match why {
-        model::compare::CompareError::Compile(why) => raise::model(py, &name, &why),
-        model::compare::CompareError::Run(why) => raise::session(py, &why, None),
-        why => raise::wrong_value(why),
-    })?;
-    serde_json::to_string(&layers).map_err(raise::wrong_value)
-}
 
 /// A program, and the file that it came in.
 #[pyclass(frozen, module = "ane._ane")]
@@ -106,14 +32,22 @@ impl Program {
     /// The program in a file: `.hwx`, `.anec`, or a model that is compiled first, told apart by content.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, decided: &Decided) -> PyResult<Self> {
-        let (file, options) = contents(py, &path, decided)?;
-        Self::of_any(py, path.display().to_string(), file, &options)
+        let (own, options, name) = (path.clone(), decided.0.clone(), path.display().to_string());
+        let loaded = apart(py, move |_| {
+            let (file, options) = contents(&own, options)?;
+            Loaded::of_any(file, &options)
+        })?;
+        let loaded = loaded.map_err(|why| why.raise(py, &name, Some(&path)))?;
+        Ok(Self::of_loaded(name, loaded))
     }
 
     /// The program in the bytes of a file.
     #[staticmethod]
     fn read(py: Python<'_>, file: Vec<u8>, name: String, decided: &Decided) -> PyResult<Self> {
-        Self::of_any(py, name, file, &decided.0)
+        let options = decided.0.clone();
+        let loaded = apart(py, move |_| Loaded::of_any(file, &options))?;
+        let loaded = loaded.map_err(|why| why.raise(py, &name, None))?;
+        Ok(Self::of_loaded(name, loaded))
     }
 
     #[getter]
@@ -203,39 +137,17 @@ impl Program {
         &self.model
     }
 
-    /// A program, or a model that becomes one.
-    fn of_any(py: Python<'_>, name: String, file: Vec<u8>, options: &model::Options) -> PyResult<Self> {
-        let is_program = container::hwx::is_hwx(&file) || anec::is_anec(&file);
-        if options.format.is_none() && (is_program || model::compile::format(&file).is_none()) {
-            let program = Self::of_file(py, name, file)?;
-            if options.extents.is_empty() && options.constants.is_empty() && options.cuts.is_empty() {
-                return Ok(program);
-            }
-            let what = "is a program, in which everything is decided: dims, bind and cut are for models";
-            return Err(raise::wrong_value(format!("{}: {what}", program.name)));
-        }
-        let compiled = py.detach(|| model::compile(&file, options));
-        let compiled = compiled.map_err(|why| raise::model(py, &name, &why))?;
-        let made = py.detach(|| compiled.to_anec());
-        Self::of_file(py, name, made.map_err(raise::wrong_value)?)
-    }
-
     /// The program that a graph became.
     pub(crate) fn of_built(py: Python<'_>, built: &Built) -> PyResult<Self> {
         let file = built.to_anec().map_err(raise::wrong_value)?;
-        Self::of_file(py, "graph".to_owned(), file)
+        let name = "graph".to_owned();
+        let loaded = py.detach(|| Loaded::of_program(file)).map_err(|why| why.raise(py, &name, None))?;
+        Ok(Self::of_loaded(name, loaded))
     }
 
-    fn of_file(py: Python<'_>, name: String, file: Vec<u8>) -> PyResult<Self> {
-        let read = py.detach(|| -> Result<_, String> {
-            let program = container::open(&file).map_err(|why| why.to_string())?;
-            Model::check(&program).map_err(|why| why.to_string())?;
-            let tasks = program.tasks().map_or(0, |tasks| tasks.map_while(Result::ok).count());
-            Ok((Model::of(&program), u32::try_from(tasks).unwrap_or(u32::MAX)))
-        });
-        let hint = "programs are .hwx and .anec files; ane.Graph builds one without a compiler";
-        let (model, tasks) = read.map_err(|why| raise::format(py, &name, &why, hint))?;
-        Ok(Self { name, file, model, tasks })
+    fn of_loaded(name: String, loaded: Loaded) -> Self {
+        let Loaded { file, model, tasks } = loaded;
+        Self { name, file, model, tasks }
     }
 
     fn program(&self) -> Result<container::Program<'_>, container::Error> {

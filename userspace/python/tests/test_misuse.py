@@ -241,3 +241,39 @@ def test_classes_of_the_extension_are_not_made_or_changed_by_hand() -> None:
         """
     )
     assert printed == "refused\n" * 3 + "no file\n"
+
+
+@pytest.mark.parametrize("work", ["load", "compare"])
+def test_interrupt_ends_a_long_load_and_a_long_comparison(work: str) -> None:
+    printed = run(
+        """
+        import tempfile
+        path = os.path.join(tempfile.mkdtemp(), "model.mil")
+        def write(layers):
+            # Two layers of one kind, one behind the other, would become one.
+            line = 'tensor<fp16, [2]> v%d = %s(x = v%d)[name = string("v%d")];'
+            lines = [line % (n + 1, ("relu", "abs")[n % 2], n, n + 1) for n in range(layers)]
+            with open(path, "w") as file:
+                file.write("program(1.3) { func main<ios16>(tensor<fp16, [2]> v0) { %s } -> (v%d); }" % (" ".join(lines), layers))
+        for layers in (2000, 8000, 32000):
+            write(layers)
+            begin = time.monotonic()
+            ane.load(path)
+            whole = time.monotonic() - begin
+            if whole >= 1.5:
+                break
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, whole / 8)
+        begin = time.monotonic()
+        try:
+            ane.WORK(path)
+            print("ran to its end")
+        except KeyboardInterrupt:
+            print("interrupted")
+        late = time.monotonic() - begin - whole / 8
+        print(late < 0.5, late < whole / 2)
+        write(2)
+        print(len(ane.load(path).tasks), len(ane.compare(path)))
+        """.replace("WORK", work)
+    )
+    assert printed == "interrupted\nTrue True\n2 2\n"

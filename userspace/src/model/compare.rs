@@ -91,6 +91,9 @@ pub enum CompareError {
     /// It makes no sense.
     #[error(transparent)]
     Fault(#[from] Fault),
+    /// The caller wants it no more.
+    #[error("comparison was stopped")]
+    Stopped,
 }
 
 /// Compares every layer of a compiled model.
@@ -99,6 +102,21 @@ pub enum CompareError {
 ///
 /// [`CompareError`].
 pub fn compare(device: &Device, compiled: &Compiled, inputs: &[Array]) -> Result<Vec<Layer>, CompareError> {
+    compare_until(device, compiled, inputs, || false)
+}
+
+/// The same, until `is_stopped` says so: it is asked before each run and each layer.
+///
+/// # Errors
+///
+/// [`CompareError`].
+pub fn compare_until(
+    device: &Device,
+    compiled: &Compiled,
+    inputs: &[Array],
+    is_stopped: impl Fn() -> bool,
+) -> Result<Vec<Layer>, CompareError> {
+    let go_on = || if is_stopped() { Err(CompareError::Stopped) } else { Ok(()) };
     let network = &compiled.network;
     let mut exact: Vec<Option<Array>> = network.values.iter().map(|value| value.constant.clone()).collect();
     let mut seen = exact.clone();
@@ -113,6 +131,7 @@ pub fn compare(device: &Device, compiled: &Compiled, inputs: &[Array]) -> Result
     }
     let mut layers = Vec::new();
     while let Some(first) = network.nodes.get(layers.len()) {
+        go_on()?;
         let results = match first.operation {
             Operation::Concat(axis) if first.inputs.len() >= SURFACES_MAX => {
                 vec![concatenated(device, network, first, axis, &seen)?]
@@ -120,6 +139,7 @@ pub fn compare(device: &Device, compiled: &Compiled, inputs: &[Array]) -> Result
             _ => run(device, Part::of(network, layers.len(), SURFACES_MAX, ELEMENTS), &seen)?,
         };
         for result in results {
+            go_on()?;
             let Some(node) = network.nodes.get(layers.len()) else { break };
             let (layer, whole) = beside(network, node, &result, &exact, &seen)?;
             exact[node.output] = Some(whole);
