@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy
@@ -48,6 +49,18 @@ def heavy() -> ane.Program:
 @pytest.fixture
 def rng() -> numpy.random.Generator:
     return numpy.random.default_rng(21)
+
+
+def compiled(name: str) -> Path:
+    """A program of Apple's compiler, which is not part of the tree; the test is skipped where there is none."""
+    given = os.environ.get("ANE_TEST_DATA")
+    path = (Path(given) if given else ROOT.parent / "shared" / "data" / "h13") / name
+    if not path.is_file():
+        why = f"compiled programs are not in {path.parent}; set ANE_TEST_DATA to their folder"
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"not run: {why}")
+        pytest.skip(why)
+    return path
 
 
 def halves(rng: numpy.random.Generator, *shape: int) -> numpy.ndarray:

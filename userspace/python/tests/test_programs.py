@@ -147,6 +147,27 @@ def test_refused_task_names_register_bits_and_value(relu: ane.Program) -> None:
     assert error.bits is not None and error.bits & 0x20
 
 
+def test_task_that_hangs_is_a_hang_error_and_the_device_goes_on() -> None:
+    graph = ane.Graph()
+    x = graph.input("x", (4, 8, 8))
+    graph.output("y", graph.convolution(x, numpy.ones((4, 4, 3, 3), numpy.float16), padding=1))
+    whole, given = graph.build(), numpy.ones((4, 8, 8), numpy.float16)
+    # The task needs coefficients, and the channel that fetches them is off.
+    value = whole.tasks[0]["CoeffDMAConfig"].value & ~1
+    program = patched(whole, 0, "CoeffDMAConfig", value)
+    with ane.Device() as device:
+        with pytest.raises(ane.HangError) as caught:
+            program.on(device).run(x=given)
+        error = caught.value
+        assert (error.task, error.register, error.value) == (0, "CoeffDMAConfig", value)
+        assert isinstance(error, ane.RunError) and error.outcome and error.hint and "hang" in error.hint
+        assert whole.on(device).run(x=given)["y"].max() == 36
+    # A device that reports such a task says the same without waiting.
+    with ane.Device(hang="report") as device, pytest.raises(ane.RefusedError) as reported:
+        program.on(device).run(x=given)
+    assert (reported.value.category, reported.value.register) == ("would hang", "CoeffDMAConfig")
+
+
 def test_fault_says_where(relu: ane.Program) -> None:
     with ane.Device(inject=["translation-fault:after=1"]) as device:
         with pytest.raises(ane.FaultError) as caught:
