@@ -190,7 +190,7 @@ class Program:
         self._program = program
         self._device = device
         self._session: Optional[Tuple[int, _ane.Session]] = None
-        self._report = cast(Dict[str, object], json.loads(program.report()))
+        self._report = cast(Dict[str, object], json.loads(program.report))
         layers = cast(List[_data.Json], self._report.get("layers", []))
         self._layers = tuple(map(_data.layer, layers))
         self._tasks = Tasks(program, self._layers)

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 
 use crate::apart::{Stop, apart};
 use crate::device::Device;
+use crate::program::report;
 use crate::raise;
 
 /// The decisions about a model before it is compiled.
@@ -55,6 +56,8 @@ pub(crate) enum Fault {
     Program(String),
     /// The program of a model is longer than a file may be.
     Write(anec::WriteError),
+    /// It cannot be described.
+    Report(String),
     /// It is a program, and there are decisions about a model.
     Decided,
 }
@@ -71,6 +74,7 @@ impl Fault {
                 raise::format(py, name, &why, hint)
             }
             Self::Write(why) => raise::wrong_value(why),
+            Self::Report(why) => raise::wrong_value(why),
             Self::Decided => raise::wrong_value(format!(
                 "{name}: is a program, in which everything is decided: dims, bind and cut are for models"
             )),
@@ -89,6 +93,8 @@ pub(crate) struct Loaded {
     pub(crate) file: Vec<u8>,
     pub(crate) model: Model,
     pub(crate) tasks: u32,
+    /// The program as a whole, as JSON.
+    pub(crate) report: String,
 }
 
 impl Loaded {
@@ -111,7 +117,8 @@ impl Loaded {
         Model::check(&program).map_err(|why| Fault::Program(why.to_string()))?;
         let tasks = program.tasks().map_or(0, |tasks| tasks.map_while(Result::ok).count());
         let (model, tasks) = (Model::of(&program), u32::try_from(tasks).unwrap_or(u32::MAX));
-        Ok(Self { file, model, tasks })
+        let report = report(&program, &model, tasks).map_err(Fault::Report)?;
+        Ok(Self { file, model, tasks, report })
     }
 }
 

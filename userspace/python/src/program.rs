@@ -25,6 +25,7 @@ pub(crate) struct Program {
     file: Vec<u8>,
     model: Model,
     tasks: u32,
+    report: String,
 }
 
 #[pymethods]
@@ -76,23 +77,9 @@ impl Program {
     }
 
     /// The program as a whole, as JSON.
-    fn report(&self, py: Python<'_>) -> PyResult<String> {
-        let made = py.detach(|| -> Result<Value, String> {
-            let program = self.program().map_err(|why| why.to_string())?;
-            let mut report =
-                serde_json::to_value(ProgramReport::of(&program)).map_err(|why| why.to_string())?;
-            // Arrays are given and taken by these names; the report's are made for terminals.
-            let (inputs, outputs) = (self.model.inputs(), self.model.outputs());
-            report["inputs"] = surfaces(&inputs);
-            report["outputs"] = surfaces(&outputs);
-            let walk = program.tasks().map_err(|why| why.to_string());
-            let damage =
-                walk.map_or_else(Some, |mut tasks| tasks.find_map(Result::err).map(|why| why.to_string()));
-            report["damage"] = damage.into();
-            report["tasks"] = self.tasks.into();
-            Ok(report)
-        });
-        made.map(|report| report.to_string()).map_err(raise::wrong_value)
+    #[getter]
+    fn report(&self) -> &str {
+        &self.report
     }
 
     /// Tasks that can be followed along the chain.
@@ -146,8 +133,8 @@ impl Program {
     }
 
     fn of_loaded(name: String, loaded: Loaded) -> Self {
-        let Loaded { file, model, tasks } = loaded;
-        Self { name, file, model, tasks }
+        let Loaded { file, model, tasks, report } = loaded;
+        Self { name, file, model, tasks, report }
     }
 
     fn program(&self) -> Result<container::Program<'_>, container::Error> {
@@ -179,6 +166,19 @@ impl Program {
         }
         Ok(told)
     }
+}
+
+/// The program as a whole, as JSON.
+pub(crate) fn report(program: &container::Program<'_>, model: &Model, tasks: u32) -> Result<String, String> {
+    let mut report = serde_json::to_value(ProgramReport::of(program)).map_err(|why| why.to_string())?;
+    // Arrays are given and taken by these names; the report's are made for terminals.
+    report["inputs"] = surfaces(&model.inputs());
+    report["outputs"] = surfaces(&model.outputs());
+    let walk = program.tasks().map_err(|why| why.to_string());
+    let damage = walk.map_or_else(Some, |mut tasks| tasks.find_map(Result::err).map(|why| why.to_string()));
+    report["damage"] = damage.into();
+    report["tasks"] = tasks.into();
+    Ok(report.to_string())
 }
 
 fn surfaces(surfaces: &[&Surface<'static>]) -> Value {
