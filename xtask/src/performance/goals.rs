@@ -160,9 +160,17 @@ pub(crate) const GOALS: &[Goal] = &[
     limit("U3", "an ioctl that is not the device's, with the preload library / without", 1.05),
     limit("U4", "mapping 64 MiB of the node under the preload library / copying them", 0.01),
     within(" MiB", at_most("M1", "private memory of an idle device process", 16.0, 8.0)),
+    within(" s", limit("M2", "compilation of MobileNetV2, from the bytes of the file", 5.0)),
+    limit("M3", "a run of MobileNetV2 / onnxruntime in fp32, two threads on either side", 4.0),
     within(" us", limit("V1", "a page of a buffer of 64 MiB, mapped and unmapped", 1.0)),
     limit("V2", "a buffer among 1,000 / alone", 1.3),
     limit("V3", "what eviction adds with a working set of twice the aperture / mapping itself", 2.0),
+    within(" ms", limit("Y1", "Python: import ane, beyond an empty script", 100.0)),
+    within(" us", limit("Y2", "Python: a run of a small program, beyond one from Rust", 10.0)),
+    // (Chosen) The copy to where the engine reads is one memcpy. Another one on the way would make that two, without the rest of
+    // the run.
+    limit("Y3", "Python: a run with an input of 64 MB, outside of the engine / memcpy of the input", 2.0),
+    limit("Y3 memory", "Python: resident memory that such a run adds / the input", 0.1),
     within(" ms", at_most("B1", "exec to socket ready", 10.0, 3.0)),
     within(" s", at_most("B3", "first build of the workspace, release", 180.0, 90.0)),
 ];

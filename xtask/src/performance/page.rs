@@ -93,6 +93,11 @@ pub(super) fn render(machine: &Machine, figures: &[Figure]) -> String {
          | id | what | measured | figure | hold | stretch | holds? |\n| --- | --- | --- | --- | --- | --- | --- |\n",
     );
     figures.iter().for_each(|figure| page.push_str(&figure.row()));
+    let missing = GOALS.iter().map(|goal| goal.id).filter(|id| figures.iter().all(|figure| figure.id != *id));
+    let missing: Vec<&str> = missing.collect();
+    if !missing.is_empty() {
+        page.push_str(&format!("\nNot measured there: {}.\n", missing.join(", ")));
+    }
     page
 }
 
@@ -110,6 +115,35 @@ mod tests {
         );
         assert_eq!(Figure::of("41 rounds, one thread"), None);
         assert_eq!(Figure::of("a | b | c | not a number | e | f"), None);
+    }
+
+    #[test]
+    fn line_of_the_python_bench_is_judged_here() {
+        let line = "Y1        | import ane, beyond an empty script | 49.1 ms / 19.0 ms |  30.100 | - | -";
+        let figure = Figure::of(line).expect("a figure");
+        assert_eq!(
+            figure.row(),
+            "| Y1 | import ane, beyond an empty script | 49.1 ms / 19.0 ms | 30.100 | <= 100 ms | - | held |\n"
+        );
+    }
+
+    #[test]
+    fn goal_without_a_figure_is_told() {
+        let figure = |goal: &Goal| Figure::new(goal.id, goal.what, "", 0.0);
+        let (missing, others): (Vec<_>, Vec<_>) = GOALS.iter().partition(|goal| goal.id.starts_with('Y'));
+        let figures: Vec<Figure> = others.into_iter().map(figure).collect();
+        let machine = Machine {
+            processor: String::new(),
+            processors: 1,
+            tier: "",
+            kernel: String::new(),
+            compiler: String::new(),
+            date: String::new(),
+            load: String::new(),
+        };
+        assert!(render(&machine, &figures).ends_with("\nNot measured there: Y1, Y2, Y3, Y3 memory.\n"));
+        let all: Vec<Figure> = figures.into_iter().chain(missing.into_iter().map(figure)).collect();
+        assert!(!render(&machine, &all).contains("Not measured"));
     }
 
     #[test]
