@@ -69,6 +69,23 @@ fn comparison_says_where_differences_come_from() {
     assert!(layers.iter().all(|layer| layer.own <= 0.004 && layer.so_far <= 0.01), "{layers:?}");
 }
 
+#[test]
+fn output_may_have_the_name_of_an_input() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2]);
+    net.node_to("Neg", &[&x], "y", &[]);
+    net.output("y", &[2]);
+    net.output("x", &[2]);
+    let compiled = compiled(&net.finish());
+    let file = compiled.to_anec().unwrap();
+    let program = ane::container::open(&file).unwrap();
+    assert!(program.warnings.is_empty(), "{:?}", program.warnings);
+    let names: Vec<_> = program.surfaces.iter().map(|surface| surface.name.as_ref()).collect();
+    assert_eq!(names, ["y", "x", "x"]);
+    let seen = execute(&device(), &compiled, &[Array::list([1.0, -2.0])]).unwrap();
+    assert_eq!((seen[0].values(), seen[1].values()), (&[-1.0, 2.0][..], &[1.0, -2.0][..]));
+}
+
 /// More layers than a program has surfaces, and one with more operands: the layers run in parts.
 #[test]
 fn comparison_has_each_layer_of_a_deep_model_once() {

@@ -65,3 +65,34 @@ fn result_without_elements_is_refused() {
     let told = problems(&net.finish())[0].to_string();
     assert!(told.contains("output") && told.contains("a tensor of [0, 4] has no element"), "{told}");
 }
+
+#[test]
+fn slice_of_no_element_has_none_whichever_way_it_goes() {
+    let mut net = Onnx::new(1);
+    let (x, none) = (net.input("x", &[2, 3]), net.input("none", &[2, 0]));
+    let [start, end, axis, step] = [-1, -9, 1, -1].map(|number| net.integers(&[number]));
+    let cut = net.node("Slice", &[&none, &start, &end, &axis, &step], &[]);
+    net.node_to("Concat", &[&x, &cut], "y", &[("axis", Integer(1))]);
+    net.output("y", &[2, 3]);
+    let (seen, x) = run(&net);
+    assert_eq!(seen, x.values());
+    let text = "program(1.3) { func main<ios15>(tensor<fp16, [2]> x, tensor<fp16, [0]> none) {
+        tensor<fp16, [0]> cut = slice_by_index(x = none, begin = tensor<int32, [1]>([0]), end = tensor<int32, [1]>([0]),
+            stride = tensor<int32, [1]>([-1]));
+        tensor<fp16, [2]> y = concat(values = (x, cut), axis = int32(0), interleave = bool(false)); } -> (y); }";
+    assert_eq!(compiled(text.as_bytes()).inputs.len(), 1);
+    let text = text.replace("-> (y)", "-> (cut)");
+    let told = problems(text.as_bytes())[0].to_string();
+    assert!(told.contains("a tensor of [0] has no element"), "{told}");
+}
+
+#[test]
+fn product_of_matrices_over_no_channel_is_zero() {
+    let mut net = Onnx::new(1);
+    let (x, a, b) = (net.input("x", &[2, 3]), net.input("a", &[2, 0]), net.input("b", &[0, 3]));
+    let product = net.node("MatMul", &[&a, &b], &[]);
+    net.node_to("Add", &[&x, &product], "y", &[]);
+    net.output("y", &[2, 3]);
+    let (seen, x) = run(&net);
+    assert_eq!(seen, x.values());
+}

@@ -218,3 +218,15 @@ fn remainder_of_an_infinite_divisor_is_that_of_the_standard() {
     let seen = result(&net, &[Array::list([0.0; 5])]);
     assert_eq!(seen, [f64::INFINITY, 3.0, -0.5, 0.5, f64::NEG_INFINITY]);
 }
+
+#[test]
+fn power_of_whole_numbers_is_a_whole_number() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[4]);
+    let (base, exponent) = (net.integers(&[2, 9, 1, 3]), net.singles(&[4], &[-1.0, 0.5, -1.0, 2.0]));
+    let power = net.node("Pow", &[&base, &exponent], &[]);
+    let power = net.node("Cast", &[&power], &[("to", Integer(1))]);
+    net.node_to("Add", &[&x, &power], "y", &[]);
+    net.output("y", &[4]);
+    assert_eq!(result(&net, &[Array::list([0.0; 4])]), [0.0, 3.0, 1.0, 9.0]);
+}

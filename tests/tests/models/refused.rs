@@ -359,3 +359,59 @@ fn whole_numbers_to_a_power_of_the_run_are_refused() {
     let told = problems(&net.finish())[0].to_string();
     assert!(told.contains("\"exponent\") has to be known before the run"), "{told}");
 }
+
+#[test]
+fn surfaces_of_one_name_are_refused() {
+    let twice = |name: &str| Why::Twice { name: name.to_owned() };
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2]);
+    net.node_to("Relu", &[&x], "y", &[]);
+    net.output("y", &[2]);
+    net.output("y", &[2]);
+    let named = problems(&net.finish());
+    assert_eq!((named[0].operation.as_str(), &named[0].why), ("output", &twice("y")));
+    let mut net = Onnx::new(1);
+    net.input("x", &[2]);
+    net.input("x", &[3]);
+    net.node_to("Relu", &["x"], "y", &[]);
+    net.output("y", &[2]);
+    assert_eq!(problems(&net.finish())[0].why, twice("x"));
+    let text = "program(1.3) { func main<ios15>(tensor<fp16, [2]> x, tensor<fp16, [2]> x) {
+        tensor<fp16, [2]> y = relu(x = x); } -> (y); }";
+    assert_eq!(problems(text.as_bytes())[0].why, twice("x"));
+}
+
+#[test]
+fn many_names_of_one_node_make_no_more_problems_than_are_told() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2]);
+    let operator = "n".repeat(50_000);
+    net.node_to_all(&operator, &[&x], &vec!["a"; 20_000], &[]);
+    net.output("a", &[2]);
+    let problems = problems(&net.finish());
+    assert_eq!(problems.len(), PROBLEMS_MAX);
+    assert!(problems.iter().all(|problem| problem.operation.len() < 200));
+}
+
+#[test]
+fn open_extent_that_is_written_as_minus_one_takes_any_array() {
+    let mut net = Onnx::new(1);
+    let (x, other) = (net.input("x", &[2, 3]), net.input("other", &[-1, 3]));
+    net.node_to("Add", &[&x, &other], "y", &[]);
+    net.output("y", &[2, 3]);
+    let constants = BTreeMap::from([("other".to_owned(), Array::from_fn(vec![2, 3], |_| 1.0).unwrap())]);
+    compile(&net.finish(), &Options { constants, ..Options::default() }).unwrap();
+}
+
+#[test]
+fn remainder_by_a_whole_number_that_is_0_is_refused() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[2]);
+    let (a, b) = (net.integers(&[7, 8]), net.integers(&[3, 0]));
+    let rest = net.node("Mod", &[&a, &b], &[]);
+    let rest = net.node("Cast", &[&rest], &[("to", Integer(1))]);
+    net.node_to("Add", &[&x, &rest], "y", &[]);
+    net.output("y", &[2]);
+    let told = problems(&net.finish())[0].to_string();
+    assert!(told.contains("a divisor is 0"), "{told}");
+}

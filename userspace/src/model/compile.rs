@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::error::ModelError;
+use super::format::Format;
 use super::imported::Imported;
 use super::limits::{FILE_BYTES_MAX, PIPE_BYTES_MAX, PROBLEMS_MAX};
 use super::lower::{self, Step};
@@ -16,17 +17,6 @@ use super::{Model, mil, onnx};
 use crate::build::Built;
 use crate::container::anec::{Form, Image, WriteError};
 use crate::container::{Direction, Layer, Program};
-
-/// The formats that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// A protocol buffer of ONNX.
-    Onnx,
-    /// A protocol buffer of Core ML, as an `.mlpackage` has it.
-    CoreMl,
-    /// The text of a Core ML program.
-    MilText,
-}
 
 /// An operand that the client binds, as the model has it.
 #[derive(Clone, Debug, PartialEq, Eq)]

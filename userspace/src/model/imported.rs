@@ -1,11 +1,13 @@
 //! The result of reading a model.
 
+use std::collections::HashSet;
+
 use super::error::ModelError;
 use super::limits::PROBLEMS_MAX;
 use super::lower;
-use super::network::Network;
+use super::network::{Fault, Network, ValueId};
 use super::options::Options;
-use super::problem::Problem;
+use super::problem::{Problem, Why};
 use super::short::short;
 
 /// Layers, and what could not become any.
@@ -20,6 +22,25 @@ pub(super) struct Imported {
     pub(super) results: Vec<String>,
     /// Inputs and outputs that have wider numbers in the model than the engine has.
     pub(super) wider: Vec<String>,
+}
+
+/// Has a value as an output, if the engine can make it and no other output has this name.
+pub(super) fn output(
+    network: &mut Network,
+    outputs: &mut HashSet<String>,
+    name: &str,
+    value: ValueId,
+) -> Result<(), Why> {
+    let dims = network.dims(value);
+    if dims.contains(&0) {
+        return Err(Fault::Empty { dims: dims.to_vec() }.into());
+    }
+    if !outputs.insert(name.to_owned()) {
+        return Err(Why::Twice { name: short(name).into_owned() });
+    }
+    let halves = network.halves_of(value).unwrap_or(value);
+    network.outputs.push((name.to_owned(), halves));
+    Ok(())
 }
 
 /// Surfaces that a note names; the others are counted.

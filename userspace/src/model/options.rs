@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::compile::Format;
+use super::format::Format;
 use super::neighbour_files::Beside;
 use super::network::Array;
 

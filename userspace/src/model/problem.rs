@@ -113,6 +113,11 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
+    /// A problem; long texts of the model are cut.
+    pub(super) fn new(operation: &str, name: &str, shapes: Vec<Vec<usize>>, why: Why) -> Self {
+        Self { operation: short(operation).into_owned(), name: short(name).into_owned(), shapes, why }
+    }
+
     /// The text behind the name: shapes, and the reason.
     fn reason(&self) -> String {
         let of = if self.shapes.is_empty() { "" } else { " of " };

@@ -6,8 +6,10 @@ use std::io::BufReader;
 use std::path::Path;
 use std::path::PathBuf;
 
+use ane::container::{Direction, Surface};
 use ane::count::count;
 use ane::decode::{ProgramReport, printable};
+use ane::model::compile::Port;
 use ane::model::network::Array;
 use ane::model::{self, Compiled, ModelError, Options, Remedy, onnx};
 use ane::tensor::npy;
@@ -74,14 +76,24 @@ pub(crate) fn run(args: &Compile) -> Result<()> {
         count(built.constants().len(), "byte"),
         built.scratch_bytes()
     )?;
-    for (direction, ports) in [("input", &compiled.inputs), ("output", &compiled.outputs)] {
+    let directions = [(Direction::Input, &compiled.inputs), (Direction::Output, &compiled.outputs)];
+    for (direction, ports) in directions {
+        let is_of = |surface: &&Surface<'_>, port: &Port| {
+            surface.direction == direction && surface.name == port.name.as_str()
+        };
         for port in ports {
-            let surface = built.surface(&port.name);
+            let surface = built.surfaces().iter().find(|surface| is_of(surface, port));
             let surface = surface.map_or([0; 4], |surface| {
                 let shape = surface.shape;
                 [shape.n, shape.c, shape.h, shape.w]
             });
-            writeln!(page, "  {direction:<7} {:<16} {:?} as {surface:?}", printable(&port.name), port.dims)?;
+            writeln!(
+                page,
+                "  {:<7} {:<16} {:?} as {surface:?}",
+                direction.name(),
+                printable(&port.name),
+                port.dims
+            )?;
         }
     }
     for note in &compiled.notes {

@@ -111,9 +111,12 @@ impl Trailer {
         if !surfaces.iter().zip(ports()).all(|(surface, port)| port.fits(surface)) {
             return Err("its extents are not those of the operands");
         }
-        let distinct: BTreeSet<&str> = ports().map(|port| port.name.as_str()).collect();
-        if distinct.len() != surfaces.len() || distinct.contains("") {
-            return Err("two of its operands have one name, or one has none");
+        let are_distinct = |ports: &[Port]| {
+            let names: BTreeSet<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+            names.len() == ports.len() && !names.contains("")
+        };
+        if !are_distinct(&told.outputs) || !are_distinct(&told.inputs) {
+            return Err("two of its inputs or outputs have one name, or one has none");
         }
         let mut end = 0;
         for &Told(_, _, ref dims, first, behind) in &told.layers {

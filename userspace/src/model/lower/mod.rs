@@ -72,18 +72,14 @@ pub(super) fn problems(network: &mut Network) -> Vec<Problem> {
     Lower::new(network, &mut graph).nodes().1
 }
 
-fn problem(operation: &str, name: &str, shapes: Vec<Vec<usize>>, why: Why) -> Problem {
-    let (operation, name) = (operation.to_owned(), name.to_owned());
-    Problem { operation, name, shapes, why }
-}
-
 /// The program of `network`.
 pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
     let mut graph = Graph::new();
     let mut lower = Lower::new(network, &mut graph);
     let (steps, mut problems) = lower.nodes();
-    let of_output =
-        |name: &str, value: ValueId, why| problem("output", name, vec![network.dims(value).to_vec()], why);
+    let of_output = |name: &str, value: ValueId, why| {
+        Problem::new("output", name, vec![network.dims(value).to_vec()], why)
+    };
     let mut copies = Vec::new();
     for (name, value) in &network.outputs {
         if lower.held[*value].is_none() && network.known(*value).is_none() {
@@ -128,11 +124,11 @@ pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
         if let Some(step) = steps.get(at).filter(|step| is_in(&step.tasks)) {
             let node = &network.nodes[step.node];
             let shapes = node.inputs.iter().map(|&input| network.dims(input).to_vec()).collect();
-            named.push(problem(node.operation.name(), &node.name, shapes, error.into()));
+            named.push(Problem::new(node.operation.name(), &node.name, shapes, error.into()));
         } else if let Some(&(name, value, _)) = copies.iter().find(|(_, _, tasks)| is_in(tasks)) {
             named.push(of_output(name, value, error.into()));
         } else {
-            named.push(problem("program", "", Vec::new(), error.into()));
+            named.push(Problem::new("program", "", Vec::new(), error.into()));
         }
     }
     named.dedup_by(|next, first| next.name == first.name && next.operation == first.operation);
@@ -194,7 +190,7 @@ impl Lower<'_> {
         let mut problems = Vec::new();
         for (name, value) in &network.inputs {
             if let Err(why) = self.input(name, *value) {
-                problems.push(problem("input", name, vec![network.dims(*value).to_vec()], why));
+                problems.push(Problem::new("input", name, vec![network.dims(*value).to_vec()], why));
             }
         }
         let mut steps = Vec::new();
@@ -208,7 +204,7 @@ impl Lower<'_> {
                 Ok(held) => self.held[node.output] = Some(held),
                 Err(why) => {
                     let shapes = node.inputs.iter().map(|&input| network.dims(input).to_vec()).collect();
-                    problems.push(problem(node.operation.name(), &node.name, shapes, why));
+                    problems.push(Problem::new(node.operation.name(), &node.name, shapes, why));
                 }
             }
             steps.push(Step { node: index, tasks: first..self.graph.task_count() });

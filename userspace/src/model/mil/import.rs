@@ -1,14 +1,14 @@
 //! Operations to layers, one after the other. One that cannot be mapped is kept as a problem, and so are all others; what
 //! depends on its results is passed over.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::blob;
 use super::flexible::Flexible;
 use super::operators::{self, Call, Operand};
 use super::program::{Argument, Constant, Function, Operation, Type};
 use crate::model::cut;
-use crate::model::imported::Imported;
+use crate::model::imported::{self, Imported};
 use crate::model::limits::PROBLEMS_MAX;
 use crate::model::neighbour_files::Files;
 use crate::model::network::array::elements;
@@ -31,6 +31,10 @@ pub(super) fn import(function: Function, options: &Options) -> Imported {
         wider: Vec::new(),
     };
     for (name, of) in function.inputs {
+        if import.names.contains_key(&name) {
+            import.kept::<()>("input", &name, Err(Why::Twice { name: short(&name).into_owned() }));
+            continue;
+        }
         let made = import.input(&name, of, function.flexible.get(&name));
         let operand = import.kept("input", &name, made).map(Operand::Value);
         import.names.insert(name, operand);
@@ -63,15 +67,17 @@ struct Import<'a> {
 impl Import<'_> {
     fn kept<T>(&mut self, operation: &str, name: &str, made: Result<T, Why>) -> Option<T> {
         made.map_err(|why| {
-            let (operation, name) = (operation.to_owned(), name.to_owned());
-            self.problems.push(Problem { operation, name, shapes: Vec::new(), why });
+            // Those behind the last one that is told are not kept.
+            if self.problems.len() < PROBLEMS_MAX {
+                self.problems.push(Problem::new(operation, name, Vec::new(), why));
+            }
         })
         .ok()
     }
 
     /// An input; one of whole numbers is no problem before somebody reads it.
     fn input(&mut self, name: &str, of: Option<Type>, flexible: Option<&Flexible>) -> Result<ValueId, Why> {
-        let of = of.ok_or_else(|| Why::Mode("it is no tensor".to_owned()))?;
+        let of = of.ok_or_else(|| Why::Mode("it is no tensor, or one of any rank".to_owned()))?;
         self.inputs.push(name.to_owned());
         if of.element.is_wider() {
             self.wider.push(name.to_owned());
@@ -97,6 +103,10 @@ impl Import<'_> {
             extent.ok_or_else(|| Why::Open { name: format!("{name}.{axis}") })
         };
         let dims = chosen.iter().enumerate().map(known).collect::<Result<Vec<_>, _>>()?;
+        // Without elements there is nothing to fill, and the tensor is known.
+        if elements(&dims).is_ok_and(|count| count == 0) {
+            return Ok(self.network.constant(name, Array::new(dims, Vec::new())?, kind));
+        }
         if kind == Kind::Integer {
             return Ok(self.network.whole_input(name, dims));
         }
@@ -144,7 +154,7 @@ impl Import<'_> {
                 self.wider.push(output.clone());
             }
             if self.names.contains_key(&output) {
-                self.kept::<()>(&operator, &name, Err(Why::Twice { name: output }));
+                self.kept::<()>(&operator, &name, Err(Why::Twice { name: short(&output).into_owned() }));
                 continue;
             }
             if let (Some(Operand::Value(value)), Some(of)) = (&operand, of) {
@@ -195,7 +205,9 @@ impl Import<'_> {
                     }
                     Argument::Name(wanted) => match self.names.get(&wanted) {
                         Some(operand) => operand.clone(),
-                        None => self.kept(operator, name, Err(Why::NotMade { name: wanted })),
+                        None => {
+                            self.kept(operator, name, Err(Why::NotMade { name: short(&wanted).into_owned() }))
+                        }
                     },
                 };
                 match operand {
@@ -227,8 +239,7 @@ impl Import<'_> {
         match made {
             Ok(values) => Some(values.into_iter().map(Operand::Value).collect()),
             Err(why) => {
-                let (operation, name) = (operator.to_owned(), name.to_owned());
-                self.problems.push(Problem { operation, name, shapes, why });
+                self.problems.push(Problem::new(operator, name, shapes, why));
                 None
             }
         }
@@ -237,17 +248,19 @@ impl Import<'_> {
     fn finish(mut self, outputs: &[String]) -> Imported {
         // Operations behind the last problem that is told were not read.
         let is_whole = self.problems.len() < PROBLEMS_MAX;
+        let mut names = HashSet::new();
         for output in outputs.iter().filter(|_| is_whole) {
             match self.names.get(output) {
                 Some(&Some(Operand::Value(value))) => {
-                    let halves = self.network.halves_of(value).unwrap_or(value);
-                    self.network.outputs.push((output.clone(), halves));
+                    let made = imported::output(&mut self.network, &mut names, output, value);
+                    self.kept("output", output, made);
                 }
                 Some(None) => {}
-                _ => {
-                    let why = Why::NotMade { name: output.clone() };
-                    self.kept::<()>("output", output, Err(why));
-                }
+                _ => drop(self.kept::<()>(
+                    "output",
+                    output,
+                    Err(Why::Mode("no operation makes it".to_owned())),
+                )),
             }
         }
         let Self { network, problems, inputs, extents, results, mut wider, .. } = self;

@@ -136,18 +136,21 @@ fn value_type(bytes: &[u8]) -> Result<Option<Type>, Damage> {
     let mut of = None;
     Message::new("ValueType", bytes).for_each(|number, field| {
         if number == 1 {
-            of = Some(tensor_type(field.bytes())?);
+            of = tensor_type(field.bytes())?;
         }
         Ok::<(), Damage>(())
     })?;
     Ok(of)
 }
 
-fn tensor_type(bytes: &[u8]) -> Result<Type, Damage> {
+/// The type of a tensor; `None` if its rank is not known.
+fn tensor_type(bytes: &[u8]) -> Result<Option<Type>, Damage> {
     let mut of = Type { element: ElementType::Other, dims: Vec::new() };
+    let mut has_rank = true;
     Message::new("TensorType", bytes).for_each(|number, field| {
         match number {
             1 => of.element = element(field.number()),
+            2 => has_rank &= field.signed() >= 0,
             3 => {
                 let mut extent = None;
                 Message::new("Dimension", field.bytes()).for_each(|number, field| {
@@ -160,6 +163,12 @@ fn tensor_type(bytes: &[u8]) -> Result<Type, Damage> {
                             Ok::<(), Damage>(())
                         })?;
                         extent = Some(size);
+                    } else if number == 2 {
+                        Message::new("UnknownDimension", field.bytes()).for_each(|number, field| {
+                            // It stands for any number of axes.
+                            has_rank &= number != 1 || field.number() == 0;
+                            Ok::<(), Damage>(())
+                        })?;
                     }
                     Ok::<(), Damage>(())
                 })?;
@@ -169,7 +178,7 @@ fn tensor_type(bytes: &[u8]) -> Result<Type, Damage> {
         }
         Ok::<(), Damage>(())
     })?;
-    Ok(of)
+    Ok(has_rank.then_some(of))
 }
 
 const fn element(number: u64) -> ElementType {

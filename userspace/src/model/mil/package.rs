@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::model::compile::Format;
+use crate::model::format::Format;
 use crate::model::neighbour_files::inside;
 
 /// The program of an `.mlmodelc`.

@@ -67,7 +67,7 @@ pub struct Network {
     /// Whole numbers that the run computes, and the halves that hold them exactly.
     wholes: BTreeMap<ValueId, ValueId>,
     /// The halves that hold inputs of whole numbers.
-    whole_inputs: Vec<ValueId>,
+    whole_inputs: BTreeSet<ValueId>,
     /// Remarks of the model's reader.
     pub notes: Vec<String>,
     /// Whether the client fills the result of a layer.
@@ -101,7 +101,7 @@ impl Network {
     pub fn whole_input(&mut self, name: &str, dims: Vec<usize>) -> ValueId {
         match self.input(name, dims.clone(), Kind::Real) {
             Ok(halves) => {
-                self.whole_inputs.push(halves);
+                self.whole_inputs.insert(halves);
                 self.whole(halves)
             }
             // Nothing is computed with a tensor of such extents, which is no problem until something reads it.

@@ -9,11 +9,11 @@ use super::operators::{self, Call};
 use super::tensor;
 use crate::model::cut;
 use crate::model::error::ModelError;
-use crate::model::imported::Imported;
+use crate::model::imported::{self, Imported};
 use crate::model::limits::{NODES_MAX, PROBLEMS_MAX};
 use crate::model::neighbour_files::Files;
 use crate::model::network::array::elements;
-use crate::model::network::{Array, Fault, Kind, Network, ValueId};
+use crate::model::network::{Array, Kind, Network, ValueId};
 use crate::model::options::Options;
 use crate::model::problem::{Problem, Why};
 use crate::model::short::short;
@@ -110,6 +110,7 @@ impl Import<'_> {
         let files = Files::new(&self.options.beside);
         for (index, bytes) in graph.initializers.iter().enumerate() {
             match tensor::read_beside(bytes, &files) {
+                Ok((name, _, _)) if self.names.contains_key(&name) => self.twice("initializer", &name),
                 Ok((name, array, kind)) => {
                     let value = self.network.constant(&name, array, kind);
                     self.types.extend(tensor::element(bytes).map(|element| (value, element)));
@@ -123,6 +124,7 @@ impl Import<'_> {
                 }
             }
         }
+        let defaults: HashSet<String> = self.names.keys().cloned().collect();
         for input in &graph.inputs {
             let named = |extent: &Extent| match extent {
                 Extent::Named(name) => Some(name.clone()),
@@ -130,6 +132,10 @@ impl Import<'_> {
             };
             self.extents.extend(input.dims.iter().flatten().filter_map(named));
             if self.names.contains_key(&input.name) {
+                // An initializer may be an input as well.
+                if !defaults.contains(&input.name) {
+                    self.twice("input", &input.name);
+                }
                 continue;
             }
             self.inputs.push(input.name.clone());
@@ -150,6 +156,10 @@ impl Import<'_> {
         }
     }
 
+    fn twice(&mut self, operation: &str, name: &str) {
+        self.problem(operation, name, Why::Twice { name: short(name).into_owned() });
+    }
+
     /// An input; one of whole numbers is no problem before somebody reads it.
     fn input(&mut self, input: &ValueInfo) -> Result<Option<ValueId>, Why> {
         let kind = tensor::kind(input.element)
@@ -157,7 +167,7 @@ impl Import<'_> {
         let extents = input.dims.as_ref().ok_or_else(|| Why::Mode("its rank is not known".to_owned()))?;
         let dims = extents.iter().map(|extent| self.extent(extent)).collect::<Result<Vec<_>, _>>()?;
         // Without elements there is nothing to fill, and the tensor is known: it may say a type, or be part of another.
-        if elements(&dims)? == 0 {
+        if elements(&dims).is_ok_and(|count| count == 0) {
             return Ok(Some(self.network.constant(&input.name, Array::new(dims, Vec::new())?, kind)));
         }
         if kind == Kind::Integer {
@@ -180,7 +190,8 @@ impl Import<'_> {
     /// Whether a tensor of the model may have these extents, by what the model says of it.
     fn may_have(&self, of: &ValueInfo, dims: &[usize]) -> bool {
         let is_same = |(told, &extent): (&Extent, &usize)| match told {
-            Extent::Known(told) => usize::try_from(*told) == Ok(extent),
+            // Some exporters write -1 for an open extent.
+            Extent::Known(told) => *told < 0 || usize::try_from(*told) == Ok(extent),
             Extent::Named(name) => self.options.extents.get(name).is_none_or(|&told| told == extent),
         };
         let is_whole = |told: &Vec<Extent>| told.len() == dims.len() && told.iter().zip(dims).all(is_same);
@@ -199,9 +210,11 @@ impl Import<'_> {
         }
     }
 
+    /// Keeps a problem, as long as it will be told.
     fn problem(&mut self, operation: &str, name: &str, why: Why) {
-        let (operation, name) = (operation.to_owned(), name.to_owned());
-        self.problems.push(Problem { operation, name, shapes: Vec::new(), why });
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(Problem::new(operation, name, Vec::new(), why));
+        }
     }
 
     fn node(&mut self, index: usize, bytes: &[u8]) {
@@ -222,7 +235,7 @@ impl Import<'_> {
                 Some(Some(value)) => inputs.push(Some(*value)),
                 Some(None) => is_known = false,
                 None => {
-                    self.problem(&node.operator, &name, Why::NotMade { name: input.clone() });
+                    self.problem(&node.operator, &name, Why::NotMade { name: short(input).into_owned() });
                     is_known = false;
                 }
             }
@@ -238,7 +251,7 @@ impl Import<'_> {
         };
         for (index, output) in node.outputs.iter().enumerate().filter(|(_, output)| !output.is_empty()) {
             if self.names.contains_key(output) {
-                self.problem(&node.operator, &name, Why::Twice { name: output.clone() });
+                self.problem(&node.operator, &name, Why::Twice { name: short(output).into_owned() });
                 continue;
             }
             let value = made.get(index).and_then(|&value| self.cut(output, value));
@@ -286,35 +299,35 @@ impl Import<'_> {
                 values
             }
             Err(why) => {
-                let (operation, name) = (node.operator.clone(), name.to_owned());
-                self.problems.push(Problem { operation, name, shapes, why });
+                self.problems.push(Problem::new(&node.operator, name, shapes, why));
                 Vec::new()
             }
+        }
+    }
+
+    /// Notes that an output has another shape than the model says.
+    fn say_shape(&mut self, output: &ValueInfo, value: ValueId) {
+        let dims = self.network.dims(value);
+        if !self.may_have(output, dims) {
+            let (name, told) = (short(&output.name), shape(output.dims.as_deref().unwrap_or_default()));
+            self.network.notes.push(format!("output {name:?} has the shape {dims:?}; the model says {told}"));
         }
     }
 
     fn finish(mut self, outputs: &[ValueInfo]) -> Imported {
         // Layers behind the last problem that is told were not read.
         let is_whole = self.problems.len() < PROBLEMS_MAX;
+        let mut names = HashSet::new();
         for output in outputs.iter().filter(|_| is_whole) {
             match self.names.get(&output.name) {
-                Some(&Some(value)) if self.network.dims(value).contains(&0) => {
-                    let dims = self.network.dims(value).to_vec();
-                    self.problem("output", &output.name, Fault::Empty { dims }.into());
-                }
                 Some(&Some(value)) => {
-                    let dims = self.network.dims(value);
-                    if !self.may_have(output, dims) {
-                        let (name, told) =
-                            (short(&output.name), shape(output.dims.as_deref().unwrap_or_default()));
-                        let note = format!("output {name:?} has the shape {dims:?}; the model says {told}");
-                        self.network.notes.push(note);
+                    self.say_shape(output, value);
+                    if let Err(why) = imported::output(&mut self.network, &mut names, &output.name, value) {
+                        self.problem("output", &output.name, why);
                     }
-                    let halves = self.network.halves_of(value).unwrap_or(value);
-                    self.network.outputs.push((output.name.clone(), halves));
                 }
                 Some(None) => {}
-                None => self.problem("output", &output.name, Why::NotMade { name: output.name.clone() }),
+                None => self.problem("output", &output.name, Why::Mode("no layer makes it".to_owned())),
             }
         }
         let Self { network, problems, inputs, extents, results, mut wider, .. } = self;

@@ -187,8 +187,8 @@ fn product(a: &Array, b: &Array, dims: Vec<usize>) -> Result<Array, Fault> {
     for _ in 0..batches.iter().product() {
         let a = &a.values()[walk_a.next_place() * m * k..][..m * k];
         let b = &b.values()[walk_b.next_place() * k * n..][..k * n];
-        for row in a.chunks(k.max(1)).take(m) {
-            let mut sums = vec![0.0; n];
+        for row in 0..m {
+            let (row, mut sums) = (&a[row * k..][..k], vec![0.0; n]);
             for (x, weights) in row.iter().zip(b.chunks(n.max(1))) {
                 sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += x * weight);
             }

@@ -238,6 +238,9 @@ fn slice(call: &mut Call<'_, '_>) -> Made {
         if step == 0 {
             return Err(Call::mode("the step of the slice is 0"));
         }
+        if extent == 0 {
+            continue;
+        }
         let counted = |at: i64| if at < 0 { at.saturating_add(extent) } else { at };
         let (low, high) = if step > 0 { (0, extent) } else { (-1, extent - 1) };
         let start = counted(start).clamp(low.max(0), high);

@@ -211,7 +211,11 @@ pub(super) fn divided(call: &mut Call<'_, '_>, a: ValueId, b: ValueId) -> Result
 /// The remainder of a division; both operands have to be known when the model is read.
 fn remainder(call: &mut Call<'_, '_>) -> Made {
     let is_c = call.integer("fmod", 0) != 0;
+    let kind = call.kind(call.x(0)?);
     let (a, b) = (call.known(0)?, call.known(1)?);
+    if kind == Kind::Integer && b.values().contains(&0.0) {
+        return Err(Call::mode("a divisor is 0"));
+    }
     call.network.has_room(&broadcast(a.dims(), b.dims())?)?;
     let rest = both(a, b, |a, b| {
         let rest = a % b;
@@ -219,7 +223,6 @@ fn remainder(call: &mut Call<'_, '_>) -> Made {
         let is_done = is_c || rest == 0.0 || (rest < 0.0) == (b < 0.0);
         if is_done { rest } else { rest + b }
     })?;
-    let kind = call.kind(call.x(0)?);
     one(call.constant(rest, kind))
 }
 

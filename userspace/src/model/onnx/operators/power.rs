@@ -22,7 +22,12 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     }
     let (x, exponent) = (call.x(0)?, call.x(1)?);
     if call.network.known(x).is_some() && call.network.known(exponent).is_some() {
-        return one(call.join(JoinKind::Power, x, exponent)?);
+        let power = call.join(JoinKind::Power, x, exponent)?;
+        let whole = call.network.known(power).filter(|_| call.kind(x) == Kind::Integer);
+        return one(match whole.map(|power| power.map(f64::trunc)) {
+            Some(whole) => call.constant(whole, Kind::Integer),
+            None => power,
+        });
     }
     if call.kind(x) == Kind::Integer {
         // The power is a whole number too, and that of a table is not exact.

@@ -142,6 +142,7 @@ fn product(call: &mut Call<'_, '_>, x: ValueId, axes: &[usize]) -> Result<ValueI
         if extent == 0 {
             let mut dims = call.dims(product);
             dims[axis] = 1;
+            call.network.has_room(&dims)?;
             product = call.constant(Array::from_fn(dims, |_| 1.0)?, call.kind(x));
             continue;
         }
