@@ -264,10 +264,10 @@ def test_refused_task_behind_those_that_are_shown_is_there_with_its_registers(tm
 @browser
 def test_names_that_are_long_are_cut_in_the_page(tmp_path: Path) -> None:
     graph = ane.Graph()
-    graph.output("y" * 1000, graph.relu(graph.input("x" * 1000, (8, 4, 16))))
+    graph.output("y", graph.relu(graph.input("x" * 300, (8, 4, 16))))
     graph.build().save(tmp_path / "named.anec")
     page = report(tmp_path, tmp_path / "named.anec")
-    assert page.stat().st_size < 500_000
+    assert "(cut, 300 bytes)" in page.read_text()
     found = click_through(page, 400)
     assert found["errors"] == [] and found["wide"] == []
 
