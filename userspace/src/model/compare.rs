@@ -17,7 +17,7 @@ use super::network::array::elements;
 use super::network::evaluate::evaluate;
 use super::network::operation::{Convolution, JoinKind, Linear, Operation, Post};
 use super::network::part::Part;
-use super::network::{Array, Fault, Kind, Network, Node};
+use super::network::{Array, Fault, Network, Node};
 use crate::container::Axes;
 use crate::container::anec::SURFACES_MAX;
 use crate::device::Device;
@@ -194,11 +194,11 @@ fn concatenated(
     axis: usize,
     seen: &[Option<Array>],
 ) -> Result<Array, CompareError> {
-    let mut pieces = Vec::new();
+    let (kind, mut pieces) = (network.values[node.output].kind, Vec::new());
     for operands in node.inputs.chunks(SURFACES_MAX - 1) {
         let mut part = Part::default();
         let operands: Vec<_> = operands.iter().map(|&operand| part.value(network, operand)).collect();
-        let piece = part.network.add(&node.name, Operation::Concat(axis), &operands, Kind::Real)?;
+        let piece = part.network.add(&node.name, Operation::Concat(axis), &operands, kind)?;
         match part.network.known(piece) {
             Some(known) => pieces.push(known.clone()),
             None => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Kind, Network, Node, ValueId};
+use super::{Network, Node, ValueId};
 
 /// Layers that follow each other: what they read of others are inputs, and each of their results is an output.
 #[derive(Debug, Default)]
@@ -10,8 +10,6 @@ pub(in crate::model) struct Part {
     pub(in crate::model) network: Network,
     /// The values of the whole network that fill the inputs, in their order.
     pub(in crate::model) filled_by: Vec<ValueId>,
-    /// The values of the whole network that the outputs are, in their order.
-    pub(in crate::model) results: Vec<ValueId>,
     /// The place of each value of the whole network in this one.
     places: BTreeMap<ValueId, ValueId>,
 }
@@ -23,11 +21,11 @@ impl Part {
         let mut part = Self::default();
         let mut left = elements;
         for node in whole.nodes.iter().skip(first) {
-            let taken = part.filled_by.len() + part.results.len();
+            let taken = part.filled_by.len() + part.network.outputs.len();
             let more = part.missing(whole, node) + 1;
             // A value of a network has a bounded number of elements.
             let count = whole.dims(node.output).iter().product();
-            if !part.results.is_empty() && (taken + more > surfaces || count > left) {
+            if !part.network.nodes.is_empty() && (taken + more > surfaces || count > left) {
                 break;
             }
             left = left.saturating_sub(count);
@@ -66,18 +64,17 @@ impl Part {
     fn push(&mut self, whole: &Network, node: &Node) {
         let inputs = node.inputs.iter().map(|&input| self.value(whole, input)).collect();
         let of = &whole.values[node.output];
-        let output = self.network.value(&of.name, of.dims.clone(), Kind::Real, None);
+        let output = self.network.value(&of.name, of.dims.clone(), of.kind, None);
         self.places.insert(node.output, output);
         self.network.nodes.push(Node { inputs, output, ..node.clone() });
         self.output(output);
-        self.results.push(node.output);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::operation::{Join, JoinKind, Map};
-    use super::super::{Array, Operation};
+    use super::super::{Array, Kind, Operation};
     use super::*;
 
     /// `x`, then so many layers, each of which adds the one before to `x`.
@@ -99,15 +96,16 @@ mod tests {
         let mut first = 0;
         while first < whole.nodes.len() {
             let part = Part::of(&whole, first, 8, usize::MAX);
-            assert!(part.filled_by.len() + part.results.len() <= 8);
+            assert!(part.filled_by.len() + part.network.nodes.len() <= 8);
             assert_eq!(part.network.inputs.len(), part.filled_by.len());
-            assert_eq!(part.network.outputs.len(), part.results.len());
-            let expected = whole.nodes[first..][..part.results.len()].iter().map(|node| node.output);
-            assert!(part.results.iter().copied().eq(expected));
-            first += part.results.len();
+            assert_eq!(part.network.outputs.len(), part.network.nodes.len());
+            let names = |nodes: &[Node]| nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+            let expected = &whole.nodes[first..][..part.network.nodes.len()];
+            assert_eq!(names(&part.network.nodes), names(expected));
+            first += part.network.nodes.len();
         }
         assert_eq!(first, 23);
-        assert_eq!(Part::of(&whole, 0, 8, 4).results.len(), 2, "each result has two elements");
+        assert_eq!(Part::of(&whole, 0, 8, 4).network.nodes.len(), 2, "each result has two elements");
         // The result of the layer before, and `x`.
         assert_eq!(Part::of(&whole, 5, 8, usize::MAX).filled_by, [whole.nodes[4].output, whole.inputs[0].1]);
     }
@@ -120,6 +118,7 @@ mod tests {
         let joined = whole.add("joined", Operation::Concat(0), &[x, constant, x], Kind::Real).unwrap();
         whole.add("relu", Operation::Map(Map::Relu), &[joined], Kind::Real).unwrap();
         let part = Part::of(&whole, 1, 0, 0);
-        assert_eq!((part.filled_by, part.results), (vec![x], vec![joined]));
+        assert_eq!((part.filled_by, part.network.nodes.len()), (vec![x], 1));
+        assert_eq!(part.network.nodes[0].name, whole.values[joined].name);
     }
 }
