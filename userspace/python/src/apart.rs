@@ -47,7 +47,7 @@ pub(crate) fn apart<T: Send + 'static>(
         // Nobody may be waiting any more.
         let _ = sender.send(work(&own));
     };
-    let thread = thread::Builder::new().name("ane load".to_owned()).stack_size(STACK_BYTES).spawn(run);
+    let thread = thread::Builder::new().name("ane work".to_owned()).stack_size(STACK_BYTES).spawn(run);
     let thread = thread.map_err(|why| raise::system(&why, None))?;
     loop {
         let received;

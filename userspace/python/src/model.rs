@@ -82,12 +82,6 @@ impl Fault {
     }
 }
 
-/// The bytes of a file, and how it is compiled if it is a model.
-pub(crate) fn contents(path: &Path, options: Options) -> Result<(Vec<u8>, Options), Fault> {
-    let (file, beside, format) = model::compile::contents(path).map_err(Fault::Contents)?;
-    Ok((file, Options { beside, format, ..options }))
-}
-
 /// A program, and the file that it is in.
 pub(crate) struct Loaded {
     pub(crate) file: Vec<u8>,
@@ -98,6 +92,12 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
+    /// The program in a file.
+    pub(crate) fn of_path(path: &Path, options: Options) -> Result<Self, Fault> {
+        let (file, options) = model::compile::contents(path, options).map_err(Fault::Contents)?;
+        Self::of_any(file, &options)
+    }
+
     /// A program, or a model that becomes one.
     pub(crate) fn of_any(file: Vec<u8>, options: &Options) -> Result<Self, Fault> {
         let is_program = container::hwx::is_hwx(&file) || anec::is_anec(&file);
@@ -180,7 +180,8 @@ fn compared(
     seed: u64,
     stop: &Stop,
 ) -> Result<Vec<Layer>, NotCompared> {
-    let (file, options) = contents(path, options).map_err(NotCompared::File)?;
+    let read = model::compile::contents(path, options);
+    let (file, options) = read.map_err(|why| NotCompared::File(Fault::Contents(why)))?;
     let compiled = model::compile(&file, &options).map_err(|why| NotCompared::File(Fault::Model(why)))?;
     let known = |name: &String| compiled.inputs.iter().any(|port| port.name == *name);
     if let Some(name) = given.keys().find(|name| !known(name)) {
@@ -190,7 +191,7 @@ fn compared(
     let mut inputs = Vec::with_capacity(compiled.inputs.len());
     for (seed, port) in (seed..).zip(&compiled.inputs) {
         let made = match given.get(&port.name) {
-            Some(array) => array.clone().reshaped(port.dims.clone()),
+            Some(array) => array.reshaped(port.dims.clone()),
             None => random_for(&compiled, port, seed),
         };
         inputs.push(made.map_err(|why| NotCompared::Input { name: port.name.clone(), why })?);

@@ -15,7 +15,7 @@ use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 
 use crate::apart::apart;
-use crate::model::{Decided, Loaded, contents};
+use crate::model::{Decided, Loaded};
 use crate::raise;
 
 /// A program, and the file that it came in.
@@ -34,10 +34,7 @@ impl Program {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, decided: &Decided) -> PyResult<Self> {
         let (own, options, name) = (path.clone(), decided.0.clone(), path.display().to_string());
-        let loaded = apart(py, move |_| {
-            let (file, options) = contents(&own, options)?;
-            Loaded::of_any(file, &options)
-        })?;
+        let loaded = apart(py, move |_| Loaded::of_path(&own, options))?;
         let loaded = loaded.map_err(|why| why.raise(py, &name, Some(&path)))?;
         Ok(Self::of_loaded(name, loaded))
     }

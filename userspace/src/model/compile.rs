@@ -93,16 +93,16 @@ impl Compiled {
 ///
 /// [`ModelError`].
 pub fn compile_file(path: &Path, options: &Options) -> Result<Compiled, ModelError> {
-    let (bytes, beside, format) = contents(path)?;
-    compile(&bytes, &Options { beside, format, ..options.clone() })
+    let (bytes, options) = contents(path, options.clone())?;
+    compile(&bytes, &options)
 }
 
-/// The bytes of a model, or of any program, where files beside it are, and the format if the folder says it.
+/// The bytes of a model, or of any program, and the options with what its place says of it.
 ///
 /// # Errors
 ///
 /// [`ModelError::File`], [`ModelError::Long`].
-pub fn contents(path: &Path) -> Result<(Vec<u8>, Beside, Option<Format>), ModelError> {
+pub fn contents(path: &Path, options: Options) -> Result<(Vec<u8>, Options), ModelError> {
     let (path, format) = located(path)?;
     let file = File::open(&path)?;
     let of = file.metadata()?;
@@ -114,7 +114,7 @@ pub fn contents(path: &Path) -> Result<(Vec<u8>, Beside, Option<Format>), ModelE
     if of.len().max(bytes.len() as u64) > most {
         return Err(ModelError::Long { most });
     }
-    Ok((bytes, Beside::of_file(&path), format))
+    Ok((bytes, Options { beside: Beside::of_file(&path), format, ..options }))
 }
 
 /// The file with a model's layers: the path itself, or of a folder `.mlpackage` or `.mlmodelc` the file that is meant, and its format.
