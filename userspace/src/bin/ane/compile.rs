@@ -6,10 +6,9 @@ use std::io::BufReader;
 use std::path::Path;
 use std::path::PathBuf;
 
-use ane::container::{Direction, Surface};
+use ane::container::Direction;
 use ane::count::count;
 use ane::decode::{ProgramReport, printable};
-use ane::model::compile::Port;
 use ane::model::network::Array;
 use ane::model::{self, Compiled, ModelError, Options, Remedy, onnx};
 use ane::tensor::npy;
@@ -78,22 +77,12 @@ pub(crate) fn run(args: &Compile) -> Result<()> {
     )?;
     let directions = [(Direction::Input, &compiled.inputs), (Direction::Output, &compiled.outputs)];
     for (direction, ports) in directions {
-        let is_of = |surface: &&Surface<'_>, port: &Port| {
-            surface.direction == direction && surface.name == port.name.as_str()
-        };
-        for port in ports {
-            let surface = built.surfaces().iter().find(|surface| is_of(surface, port));
-            let surface = surface.map_or([0; 4], |surface| {
-                let shape = surface.shape;
-                [shape.n, shape.c, shape.h, shape.w]
-            });
-            writeln!(
-                page,
-                "  {:<7} {:<16} {:?} as {surface:?}",
-                direction.name(),
-                printable(&port.name),
-                port.dims
-            )?;
+        // Both are in the order of the model.
+        let surfaces = built.surfaces().iter().filter(|surface| surface.direction == direction);
+        for (port, surface) in ports.iter().zip(surfaces) {
+            let (direction, name, shape) = (direction.name(), printable(&port.name), surface.shape);
+            let shape = [shape.n, shape.c, shape.h, shape.w];
+            writeln!(page, "  {direction:<7} {name:<16} {:?} as {shape:?}", port.dims)?;
         }
     }
     for note in &compiled.notes {
