@@ -18,7 +18,6 @@ pub mod onnx;
 mod options;
 mod problem;
 pub mod protobuf;
-mod short;
 
 pub use compile::{Compiled, compile, compile_file};
 pub use error::{ModelError, counted};

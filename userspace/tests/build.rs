@@ -477,7 +477,7 @@ fn name_that_a_file_cannot_keep_is_refused_where_it_is_given() {
             &"n".repeat(1_000_000),
             format!(
                 "input {:?}: name has 1000000 bytes, and 333 are left for names in a file",
-                "n".repeat(96)
+                format!("{}... (1000000 bytes in all)", "n".repeat(96))
             ),
         ),
     ] {

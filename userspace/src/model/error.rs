@@ -6,9 +6,9 @@ use thiserror::Error;
 
 use super::limits::{NODES_MAX, PROBLEMS_MAX};
 use super::network::Fault;
-use super::problem::{Problem, grouped};
+use super::problem::{Problem, grouped, several};
 use super::protobuf::Damage;
-use super::short::short;
+use crate::container::excerpt;
 use crate::count::count;
 
 /// Why there is no program.
@@ -57,7 +57,7 @@ pub enum ModelError {
     #[error("{0}")]
     Fault(#[from] Fault),
     /// A value for something that the model does not have.
-    #[error("model has no {what} {:?}; {}", short(.name), listed(what, .known))]
+    #[error("model has no {what} {:?}; {}", excerpt(.name), listed(what, .known))]
     Unknown {
         what: &'static str,
         name: String,
@@ -74,12 +74,10 @@ const NAMES_MAX: usize = 16;
 
 /// The things of this kind that a model has.
 fn listed(what: &str, names: &[String]) -> String {
-    let told: Vec<String> = names.iter().take(NAMES_MAX).map(|name| format!("{:?}", short(name))).collect();
-    match names.len() {
-        0 => format!("it has no {what}"),
-        1..=NAMES_MAX => format!("its {what}s are {}", told.join(", ")),
-        more => format!("its {what}s are {} and {} more", told.join(", "), more - NAMES_MAX),
+    if names.is_empty() {
+        return format!("it has no {what}");
     }
+    format!("its {what}s are {}", several(names, NAMES_MAX))
 }
 
 /// How many parts of a model cannot be mapped, behind its name.

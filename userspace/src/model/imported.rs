@@ -7,8 +7,7 @@ use super::limits::PROBLEMS_MAX;
 use super::lower;
 use super::network::{Fault, Network, ValueId};
 use super::options::Options;
-use super::problem::{Problem, Why};
-use super::short::short;
+use super::problem::{Problem, Why, several};
 
 /// Layers, and what could not become any.
 pub(super) struct Imported {
@@ -20,7 +19,7 @@ pub(super) struct Imported {
     pub(super) extents: Vec<String>,
     /// Results of layers, where one is to be cut.
     pub(super) results: Vec<String>,
-    /// Inputs and outputs that have wider numbers in the model than the engine has.
+    /// Tensors that have wider numbers in the model than the engine has, by name; a note tells which of them are surfaces.
     pub(super) wider: Vec<String>,
 }
 
@@ -36,7 +35,7 @@ pub(super) fn output(
         return Err(Fault::Empty { dims: dims.to_vec() }.into());
     }
     if !outputs.insert(name.to_owned()) {
-        return Err(Why::Twice { name: short(name).into_owned() });
+        return Err(Why::twice(name));
     }
     let halves = network.halves_of(value).unwrap_or(value);
     network.outputs.push((name.to_owned(), halves));
@@ -45,17 +44,6 @@ pub(super) fn output(
 
 /// Surfaces that a note names; the others are counted.
 const WIDER_TOLD: usize = 4;
-
-/// The note that some surfaces have other numbers than in the model.
-fn narrowed(names: &[String]) -> Option<String> {
-    let told: Vec<String> = names.iter().take(WIDER_TOLD).map(|name| format!("{:?}", short(name))).collect();
-    let more = match names.len().saturating_sub(WIDER_TOLD) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    (!names.is_empty())
-        .then(|| format!("{}{more}: halves on this engine, wider numbers in the model", told.join(", ")))
-}
 
 impl Imported {
     /// Refuses options for what the model does not have: a misspelt name would be ignored.
@@ -79,8 +67,19 @@ impl Imported {
     pub(super) fn whole(mut self) -> Result<Network, ModelError> {
         self.network.forget_unread();
         self.problems.truncate(PROBLEMS_MAX);
-        self.network.notes.extend(narrowed(&self.wider));
+        self.say_wider();
         if self.problems.is_empty() { Ok(self.network) } else { Err(ModelError::Problems(self.problems)) }
+    }
+
+    /// Notes the surfaces that have other numbers than in the model.
+    fn say_wider(&mut self) {
+        let surfaces = self.network.inputs.iter().chain(&self.network.outputs);
+        let mut left: HashSet<&String> = surfaces.map(|(name, _)| name).collect();
+        self.wider.retain(|name| left.remove(name));
+        if !self.wider.is_empty() {
+            let told = several(&self.wider, WIDER_TOLD);
+            self.network.notes.push(format!("{told}: halves on this engine, wider numbers in the model"));
+        }
     }
 
     /// The same; of a model of which not all was read, an error that has the layers too which the engine cannot do.

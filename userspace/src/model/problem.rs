@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use super::network::Fault;
 use super::protobuf::Damage;
-use super::short::short;
 use crate::build::BuildError;
+use crate::container::excerpt;
 
 /// Why a layer cannot be mapped.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -47,12 +47,11 @@ pub enum Why {
     Open { name: String },
     /// An operand that nothing makes before it is read: from nowhere, or in a circle.
     #[error(
-        "operand {} is made by no layer before this one: its name is wrong, or layers depend on each other in a circle",
-        quoted(.name)
+        "operand {name:?} is made by no layer before this one: its name is wrong, or layers depend on each other in a circle"
     )]
     NotMade { name: String },
     /// A result that has the name of an input, a constant or another result.
-    #[error("result {} is there already under this name", quoted(.name))]
+    #[error("result {name:?} is there already under this name")]
     Twice { name: String },
     /// An operand is missing.
     #[error("operand {operand} is missing")]
@@ -84,6 +83,16 @@ pub enum Remedy<'a> {
 }
 
 impl Why {
+    /// [`Why::NotMade`]. Nobody has to repeat the name, so a long one is not kept.
+    pub(super) fn not_made(name: &str) -> Self {
+        Self::NotMade { name: excerpt(name) }
+    }
+
+    /// [`Why::Twice`], likewise.
+    pub(super) fn twice(name: &str) -> Self {
+        Self::Twice { name: excerpt(name) }
+    }
+
     pub fn remedy(&self) -> Option<Remedy<'_>> {
         match self {
             Self::Rows { result, .. } => Some(Remedy::Cut(result)),
@@ -108,14 +117,14 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}{}", short(&self.operation), quoted(&self.name), self.reason())
+        write!(f, "{} {:?}{}", self.operation, self.name, self.reason())
     }
 }
 
 impl Problem {
     /// A problem; long texts of the model are cut.
     pub(super) fn new(operation: &str, name: &str, shapes: Vec<Vec<usize>>, why: Why) -> Self {
-        Self { operation: short(operation).into_owned(), name: short(name).into_owned(), shapes, why }
+        Self { operation: excerpt(operation), name: excerpt(name), shapes, why }
     }
 
     /// The text behind the name: shapes, and the reason.
@@ -146,7 +155,16 @@ fn told_shapes(shapes: &[Vec<usize>]) -> String {
 
 /// A name of the model in a message.
 fn quoted(name: &str) -> String {
-    format!("{:?}", short(name))
+    format!("{:?}", excerpt(name))
+}
+
+/// The first of some names; the others are counted.
+pub(super) fn several(names: &[impl AsRef<str>], most: usize) -> String {
+    let told: Vec<String> = names.iter().take(most).map(|name| quoted(name.as_ref())).collect();
+    match names.len().saturating_sub(most) {
+        0 => told.join(", "),
+        more => format!("{} and {more} more", told.join(", ")),
+    }
 }
 
 /// Names of a group that are told; the others are counted.
@@ -179,12 +197,7 @@ pub fn grouped(problems: &[Problem], advice: impl Fn(Remedy<'_>) -> String) -> V
         groups[place].2.push(&problem.name);
     }
     let line = |(operation, reason, names): (&str, String, Vec<&str>)| {
-        let told: Vec<String> = names.iter().take(NAMES_MAX).map(|name| quoted(name)).collect();
-        let more = match names.len().saturating_sub(NAMES_MAX) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        format!("{} {}{more}{reason}", short(operation), told.join(", "))
+        format!("{operation} {}{reason}", several(&names, NAMES_MAX))
     };
     groups.into_iter().map(line).collect()
 }

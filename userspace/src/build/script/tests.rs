@@ -91,7 +91,7 @@ fn line_that_is_wrong_is_named_with_what_is_wrong() {
             &format!("{} = input 4x1x1", "n".repeat(336)),
             &format!(
                 "line 1: input {:?}: name has 336 bytes, and 335 are left for names in a file",
-                "n".repeat(96)
+                format!("{}... (336 bytes in all)", "n".repeat(96))
             ),
         ),
         ("x\0 = input 4x1x1", "line 1: input \"x\\0\": name has a zero (\\0), which ends names in a file"),

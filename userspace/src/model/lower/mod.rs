@@ -38,6 +38,7 @@ use super::network::operation::Linear;
 use super::network::{Array, Kind, Network, Operation, ValueId};
 use super::problem::{Problem, Why};
 use crate::build::{Built, Graph, Limit, Shape, Tensor};
+use crate::count::count;
 use held::Held;
 
 /// Most tasks of one layer. (Chosen) A sixteenth of what a program may have.
@@ -96,13 +97,8 @@ pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
     }
     let mut notes = Vec::new();
     if lower.beyond > 0 {
-        notes.push(format!(
-            "{} beyond the largest half, 65504, and infinite on this engine",
-            match lower.beyond {
-                1 => "1 constant is".to_owned(),
-                many => format!("{many} constants are"),
-            }
-        ));
+        let beyond = count(lower.beyond, "constant");
+        notes.push(format!("{beyond} beyond the largest half, 65504, became infinite"));
     }
     if lower.rounded > 0.0 {
         notes.push(format!(

@@ -1,12 +1,13 @@
 //! Operations to layers, one after the other. One that cannot be mapped is kept as a problem, and so are all others; what
 //! depends on its results is passed over.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::blob;
 use super::flexible::Flexible;
 use super::operators::{self, Call, Operand};
 use super::program::{Argument, Constant, Function, Operation, Type};
+use crate::container::excerpt;
 use crate::model::cut;
 use crate::model::imported::{self, Imported};
 use crate::model::limits::PROBLEMS_MAX;
@@ -15,7 +16,6 @@ use crate::model::network::array::elements;
 use crate::model::network::{Array, Kind, Network, ValueId};
 use crate::model::options::Options;
 use crate::model::problem::{Problem, Why};
-use crate::model::short::short;
 
 /// The layers of a function.
 pub(super) fn import(function: Function, options: &Options) -> Imported {
@@ -32,7 +32,7 @@ pub(super) fn import(function: Function, options: &Options) -> Imported {
     };
     for (name, of) in function.inputs {
         if import.names.contains_key(&name) {
-            import.kept::<()>("input", &name, Err(Why::Twice { name: short(&name).into_owned() }));
+            import.kept::<()>("input", &name, Err(Why::twice(&name)));
             continue;
         }
         let made = import.input(&name, of, function.flexible.get(&name));
@@ -154,11 +154,11 @@ impl Import<'_> {
                 self.wider.push(output.clone());
             }
             if self.names.contains_key(&output) {
-                self.kept::<()>(&operator, &name, Err(Why::Twice { name: short(&output).into_owned() }));
+                self.kept::<()>(&operator, &name, Err(Why::twice(&output)));
                 continue;
             }
             if let (Some(Operand::Value(value)), Some(of)) = (&operand, of) {
-                let checked = of.check(&format!("result {:?}", short(&output)), self.network.dims(*value));
+                let checked = of.check(&format!("result {:?}", excerpt(&output)), self.network.dims(*value));
                 operand = self.kept(&operator, &name, checked).and(operand);
             }
             if let Some(Operand::Value(value)) = operand {
@@ -205,9 +205,7 @@ impl Import<'_> {
                     }
                     Argument::Name(wanted) => match self.names.get(&wanted) {
                         Some(operand) => operand.clone(),
-                        None => {
-                            self.kept(operator, name, Err(Why::NotMade { name: short(&wanted).into_owned() }))
-                        }
+                        None => self.kept(operator, name, Err(Why::not_made(&wanted))),
                     },
                 };
                 match operand {
@@ -263,10 +261,7 @@ impl Import<'_> {
                 )),
             }
         }
-        let Self { network, problems, inputs, extents, results, mut wider, .. } = self;
-        let inputs_left = network.inputs.iter().map(|(name, _)| name);
-        let surfaces: BTreeSet<&String> = inputs_left.chain(outputs).collect();
-        wider.retain(|name| surfaces.contains(name));
+        let Self { network, problems, inputs, extents, results, wider, .. } = self;
         Imported { network, problems, inputs, extents, results, wider }
     }
 }

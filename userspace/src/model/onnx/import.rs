@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use super::message::{Extent, Graph, Model, Node, ValueInfo, is_standard};
 use super::operators::{self, Call};
 use super::tensor;
+use crate::container::excerpt;
 use crate::model::cut;
 use crate::model::error::ModelError;
 use crate::model::imported::{self, Imported};
@@ -16,7 +17,6 @@ use crate::model::network::array::elements;
 use crate::model::network::{Array, Kind, Network, ValueId};
 use crate::model::options::Options;
 use crate::model::problem::{Problem, Why};
-use crate::model::short::short;
 
 /// Oldest version of the operators that is read.
 ///
@@ -157,7 +157,7 @@ impl Import<'_> {
     }
 
     fn twice(&mut self, operation: &str, name: &str) {
-        self.problem(operation, name, Why::Twice { name: short(name).into_owned() });
+        self.problem(operation, name, Why::twice(name));
     }
 
     /// An input; one of whole numbers is no problem before somebody reads it.
@@ -235,7 +235,7 @@ impl Import<'_> {
                 Some(Some(value)) => inputs.push(Some(*value)),
                 Some(None) => is_known = false,
                 None => {
-                    self.problem(&node.operator, &name, Why::NotMade { name: short(input).into_owned() });
+                    self.problem(&node.operator, &name, Why::not_made(input));
                     is_known = false;
                 }
             }
@@ -251,7 +251,7 @@ impl Import<'_> {
         };
         for (index, output) in node.outputs.iter().enumerate().filter(|(_, output)| !output.is_empty()) {
             if self.names.contains_key(output) {
-                self.problem(&node.operator, &name, Why::Twice { name: short(output).into_owned() });
+                self.problem(&node.operator, &name, Why::twice(output));
                 continue;
             }
             let value = made.get(index).and_then(|&value| self.cut(output, value));
@@ -309,7 +309,7 @@ impl Import<'_> {
     fn say_shape(&mut self, output: &ValueInfo, value: ValueId) {
         let dims = self.network.dims(value);
         if !self.may_have(output, dims) {
-            let (name, told) = (short(&output.name), shape(output.dims.as_deref().unwrap_or_default()));
+            let (name, told) = (excerpt(&output.name), shape(output.dims.as_deref().unwrap_or_default()));
             self.network.notes.push(format!("output {name:?} has the shape {dims:?}; the model says {told}"));
         }
     }
@@ -331,8 +331,6 @@ impl Import<'_> {
             }
         }
         let Self { network, problems, inputs, extents, results, mut wider, .. } = self;
-        let inputs_left: HashSet<&String> = network.inputs.iter().map(|(name, _)| name).collect();
-        wider.retain(|name| inputs_left.contains(name));
         wider.extend(outputs.iter().filter(|output| is_wider(output)).map(|output| output.name.clone()));
         Imported { network, problems, inputs, extents, results, wider }
     }
@@ -347,7 +345,7 @@ const fn is_wider(surface: &ValueInfo) -> bool {
 fn shape(extents: &[Extent]) -> String {
     let told = |extent: &Extent| match extent {
         Extent::Known(extent) => extent.to_string(),
-        Extent::Named(name) => short(name).into_owned(),
+        Extent::Named(name) => excerpt(name),
     };
     format!("[{}]", extents.iter().map(told).collect::<Vec<_>>().join(", "))
 }
