@@ -13,6 +13,9 @@ const LARGE: usize = 1 << 16;
 /// Bytes of a stretch of a large transfer, but for a single row that is longer.
 const STRETCH: usize = 1 << 14;
 
+/// Stretches that a thread takes at a time at most, where they are short.
+const LOT: usize = 64;
+
 /// Threads that copy the bytes of a transfer together.
 pub trait Helpers {
     /// Whether there is no other thread, so that a transfer is not cut.
@@ -68,7 +71,8 @@ pub(super) fn read<'i, H: Helpers>(
     if H::IS_ALONE || bytes < LARGE {
         pieces.list().iter().copied().map_while(with_room).for_each(copy);
     } else {
-        helpers.together(bytes, pieces.stretches(STRETCH).map_while(with_room), copy);
+        let jobs = lots(pieces.stretches(STRETCH).map_while(with_room), |(piece, _)| piece.bytes());
+        helpers.together(bytes, jobs, |lot| lot.into_iter().for_each(copy));
     }
 }
 
@@ -99,8 +103,27 @@ pub(super) fn write<'i, H: Helpers>(
     if H::IS_ALONE || bytes < LARGE || !pieces.are_apart() {
         pieces.list().iter().copied().map_while(with_bytes).for_each(copy);
     } else {
-        helpers.together(bytes, pieces.stretches(STRETCH).map_while(with_bytes), copy);
+        let jobs = lots(pieces.stretches(STRETCH).map_while(with_bytes), |(piece, _)| piece.bytes());
+        helpers.together(bytes, jobs, |lot| lot.into_iter().for_each(copy));
     }
+}
+
+/// Jobs that follow each other in lots of some bytes, so that threads do not queue up for short rows.
+fn lots<J>(
+    mut jobs: impl Iterator<Item = J> + Send,
+    bytes: impl Fn(&J) -> usize + Send,
+) -> impl Iterator<Item = Vec<J>> + Send {
+    std::iter::from_fn(move || {
+        let (mut lot, mut sum) = (Vec::new(), 0_usize);
+        while sum < STRETCH
+            && lot.len() < LOT
+            && let Some(job) = jobs.next()
+        {
+            sum = sum.saturating_add(bytes(&job));
+            lot.push(job);
+        }
+        (!lot.is_empty()).then_some(lot)
+    })
 }
 
 #[cfg(test)]
@@ -171,7 +194,7 @@ mod tests {
         let from = bytes(0x100 * 700);
         let apart = rows(0x180, &[(0x40, 0x100, 350), (0x3_0000, 0x100, 350)]);
         let (memory, jobs) = written(&apart, &from);
-        assert_eq!(jobs, 12);
+        assert_eq!(jobs, 11);
         assert_eq!(memory[0x40 + 0x180..][..0x100], from[0x100..0x200]);
         assert_eq!(memory[0x3_0000..][..0x100], from[0x100 * 350..0x100 * 351]);
 
@@ -197,9 +220,25 @@ mod tests {
         read(&pieces, 0x2_2005, parts, &mut helpers, |place, row| {
             row.copy_from_slice(&memory[place.host()..][..row.len()]);
         });
-        assert_eq!((helpers.0, &one[..]), (7, &memory[0x10..0x15]));
+        assert_eq!((helpers.0, &one[..]), (6, &memory[0x10..0x15]));
         assert_eq!((&two[..0x7000], &two[0x1_5000..]), (&memory[0x15..0x7015], &memory[0x1_8015..0x1_f015]));
         assert_eq!(three, memory[0x9000..0xf000]);
+    }
+
+    #[test]
+    fn short_rows_that_lie_apart_are_moved_in_lots() {
+        let (memory, mut helpers) = (bytes(1 << 18), Backwards::default());
+        let places = |row: usize| row * 1300 + row % 7;
+        let list: Vec<_> = (0..180).map(|row| (places(row), 1000, 1)).collect();
+        let mut into = vec![0; 180 * 1000];
+        read(&rows(0, &list), into.len(), [&mut *into], &mut helpers, |place, row| {
+            row.copy_from_slice(&memory[place.host()..][..row.len()]);
+        });
+        // Seventeen rows are a stretch.
+        assert_eq!(helpers.0, 11);
+        for (row, bytes) in into.chunks(1000).enumerate() {
+            assert_eq!(bytes, &memory[places(row)..][..1000], "{row}");
+        }
     }
 
     #[test]

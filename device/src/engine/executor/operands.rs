@@ -55,7 +55,7 @@ impl Compute {
                 let device = reach.device()?;
                 known(&device.chip.unknown, registers, inlet, place, shape)?;
                 into.resize(shape.len());
-                chip::read(device.l2, place, shape, into);
+                chip::read(device.l2, place, shape, into, pool);
                 reach.count_elements(shape.elements());
             }
             Origin::Memory { from, by, leaves } => {

@@ -4,165 +4,27 @@
 //! seen. The bytes that it leaves there are marked as unknown, and a task that would read such bytes is refused: a
 //! guess would look like a result. A write makes them known again.
 
-use std::ops::Range;
+mod unknown;
 
 use zerocopy::IntoBytes;
 
+use self::unknown::Rows;
+pub(super) use self::unknown::Unknown;
 use super::plan::operand::{ChipPlace, Element, Shape};
 use super::pool::Pool;
 use super::tile::little_endian;
 use crate::copy;
 use crate::dart::Helpers;
-use crate::sram::{Sram, TILE_L2_BYTES};
-
-/// Bytes that are marked together: the smallest element, so that one that is written tells nothing of its neighbours.
-const GRANULE: u32 = 1;
+use crate::sram::Sram;
 
 /// A row that is assembled on chip is padded to a multiple of this many bytes, the granule of the buffer.
 const ROW_UNIT: u32 = 16;
 
-/// Bytes of a tensor from which on several threads write it.
+/// Bytes of a tensor from which on several threads move it.
 const LARGE: usize = 1 << 16;
 
-/// Bytes of it that a thread writes at a time.
+/// Bytes of it that a thread moves at a time.
 const STRETCH: u32 = 1 << 14;
-
-const GRANULES: u32 = (2 << 20) / GRANULE;
-
-const _: () = assert!(GRANULES as usize * GRANULE as usize == TILE_L2_BYTES);
-
-/// Granules of one word of the map.
-const WORD: u32 = u64::BITS;
-
-const WORDS: usize = (GRANULES / WORD) as usize;
-
-/// The granules that are unknown.
-#[derive(Debug)]
-pub(super) struct Unknown {
-    map: Box<[u64]>,
-    /// False if no bit is set, which is so in most programs.
-    any: bool,
-}
-
-impl Default for Unknown {
-    fn default() -> Self {
-        Self { map: vec![0; WORDS].into_boxed_slice(), any: false }
-    }
-}
-
-impl Unknown {
-    /// Becomes like another one.
-    pub(super) fn copy(&mut self, other: &Self) {
-        if self.any || other.any {
-            self.map.copy_from_slice(&other.map);
-        }
-        self.any = other.any;
-    }
-
-    /// Marks `len` bytes from `base`, as far as the buffer goes.
-    pub(super) fn mark(&mut self, base: u32, len: u32) {
-        if len == 0 {
-            return;
-        }
-        self.any = true;
-        self.change(base, len, |word, mask| *word |= mask);
-    }
-
-    fn clear(&mut self, base: u32, len: u32) {
-        self.change(base, len, |word, mask| *word &= !mask);
-    }
-
-    /// Clears `count` rows of `len` bytes, so far apart.
-    ///
-    /// Rows are short and many. Where a word of the map has several of them, and all words the same ones, it is changed as a whole.
-    fn clear_rows(&mut self, base: u32, len: u32, stride: u32, count: u32) {
-        let row = |index: u32| base.saturating_add(stride.saturating_mul(index));
-        let in_word = WORD.checked_div(stride).unwrap_or_default();
-        let first = base.checked_rem(stride).unwrap_or_default();
-        let is_alike =
-            GRANULE == 1 && in_word > 1 && WORD.is_multiple_of(stride) && first.saturating_add(len) <= stride;
-        let mut next = 0;
-        if is_alike {
-            while next < count && row(next) % WORD >= stride {
-                self.clear(row(next), len);
-                next = next.saturating_add(1);
-            }
-            // At most 32 bytes.
-            let bits = (1_u64.wrapping_shl(len)).wrapping_sub(1).wrapping_shl(first);
-            let mask = (0..in_word).fold(0, |mask, at| mask | bits.wrapping_shl(at.saturating_mul(stride)));
-            let words = count.saturating_sub(next).checked_div(in_word).unwrap_or_default();
-            let map = self.map.get_mut((row(next) / WORD) as usize..).unwrap_or_default();
-            map.iter_mut().take(words as usize).for_each(|word| *word &= !mask);
-            next = next.saturating_add(words.saturating_mul(in_word));
-        }
-        (next..count).for_each(|index| self.clear(row(index), len));
-    }
-
-    /// True if there may be unknown bytes where the tensor lies, its gaps included.
-    fn is_near(&self, place: ChipPlace, shape: Shape) -> bool {
-        let len = place.end(shape).saturating_sub(place.base.into());
-        self.any && self.touches(place.base, u32::try_from(len).unwrap_or(u32::MAX))
-    }
-
-    #[inline]
-    fn change(&mut self, base: u32, len: u32, change: impl Fn(&mut u64, u64)) {
-        // Most rows of a tensor are short, and there are many.
-        let bit = base % WORD;
-        if GRANULE == 1 && len < WORD && bit.saturating_add(len) <= WORD {
-            if let Some(word) = self.map.get_mut((base / WORD) as usize) {
-                change(word, (1_u64.wrapping_shl(len)).wrapping_sub(1).wrapping_shl(bit));
-            }
-            return;
-        }
-        let Some(MapWords { words, head, tail }) = MapWords::of(base, len) else { return };
-        match self.map.get_mut(words).unwrap_or_default() {
-            [] => {}
-            [only] => change(only, head & tail),
-            [first, between @ .., last] => {
-                change(first, head);
-                between.iter_mut().for_each(|word| change(word, u64::MAX));
-                change(last, tail);
-            }
-        }
-    }
-
-    fn touches(&self, base: u32, len: u32) -> bool {
-        let Some(MapWords { words, head, tail }) = MapWords::of(base, len) else { return false };
-        match self.map.get(words).unwrap_or_default() {
-            [] => false,
-            [only] => only & head & tail != 0,
-            [first, between @ .., last] => {
-                first & head != 0 || last & tail != 0 || between.iter().any(|&word| word != 0)
-            }
-        }
-    }
-}
-
-/// The words of the map that some bytes belong to, as far as the buffer goes.
-struct MapWords {
-    words: Range<usize>,
-    /// The bits of the first word.
-    head: u64,
-    /// The bits of the last word. If it is also the first word, both masks hold.
-    tail: u64,
-}
-
-impl MapWords {
-    /// None if there are no bytes.
-    fn of(base: u32, len: u32) -> Option<Self> {
-        let first = base / GRANULE;
-        let last = (base.saturating_add(len.checked_sub(1)?) / GRANULE).min(GRANULES - 1);
-        if first > last {
-            return None;
-        }
-        let end = (last / WORD).saturating_add(1);
-        Some(Self {
-            words: (first / WORD) as usize..end as usize,
-            head: u64::MAX.wrapping_shl(first % WORD),
-            tail: u64::MAX.wrapping_shr((WORD - 1).saturating_sub(last % WORD)),
-        })
-    }
-}
 
 /// The rows of a tensor: where each begins, in packed order.
 fn rows(place: ChipPlace, shape: Shape) -> impl Iterator<Item = u32> {
@@ -170,6 +32,15 @@ fn rows(place: ChipPlace, shape: Shape) -> impl Iterator<Item = u32> {
         let base = place.base.saturating_add(place.channel_stride.saturating_mul(channel));
         (0..shape.height).map(move |y| base.saturating_add(place.row_stride.saturating_mul(y)))
     })
+}
+
+/// The rows of a tensor, those that are nearest to each other together.
+fn near_rows(place: ChipPlace, shape: Shape) -> impl Iterator<Item = Rows> {
+    let len = row_bytes(place, shape);
+    let (channels, lines) = ((shape.channels, place.channel_stride), (shape.height, place.row_stride));
+    let (far, near) = if channels.1 < lines.1 { (lines, channels) } else { (channels, lines) };
+    let base = move |index| place.base.saturating_add(far.1.saturating_mul(index));
+    (0..far.0).map(move |index| Rows { base: base(index), len, stride: near.1, count: near.0 })
 }
 
 /// The same bytes in as few rows as there are, if each takes so many: rows without a gap between them are one, and so are
@@ -192,9 +63,16 @@ const fn row_bytes(place: ChipPlace, shape: Shape) -> u32 {
     shape.width.saturating_mul(place.element.bytes())
 }
 
+/// True if there may be unknown bytes where the tensor lies, its gaps included.
+fn is_near(unknown: &Unknown, place: ChipPlace, shape: Shape) -> bool {
+    let len = place.end(shape).saturating_sub(place.base.into());
+    unknown.any() && unknown.touches(place.base, u32::try_from(len).unwrap_or(u32::MAX))
+}
+
 /// True if the tensor has unknown bytes.
 pub(super) fn is_unknown(unknown: &Unknown, place: ChipPlace, shape: Shape) -> bool {
-    unknown.is_near(place, shape) && rows(place, shape).any(|at| unknown.touches(at, row_bytes(place, shape)))
+    let rows = || near_rows(place, merged(place, shape, row_bytes(place, shape)));
+    is_near(unknown, place, shape) && rows().any(|rows| unknown.touches_rows(rows))
 }
 
 pub(super) fn forget(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
@@ -202,12 +80,30 @@ pub(super) fn forget(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
     rows(place, shape).for_each(|at| unknown.mark(at, row_bytes(place, shape)));
 }
 
-/// Reads a tensor, which the plan has seen to lie in the buffer.
-pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16]) {
+/// Reads a tensor, which the plan has seen to lie in the buffer. Several threads read a large one.
+pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16], pool: &mut Pool) {
+    let (place, shape) = in_channels(place, shape);
+    let len = size_of_val(into);
+    if len < LARGE {
+        return read_rows(sram.bytes(), place, shape, into);
+    }
+    let elements = Shape { channels: 1, ..shape }.len().max(1);
+    // Halves of a stretch.
+    let channels = (STRETCH / 2).div_ceil(u32::try_from(elements).unwrap_or(u32::MAX));
+    let distance = place.channel_stride.saturating_mul(channels);
+    let lots = into.chunks_mut(elements.saturating_mul(channels as usize)).zip(0_u32..);
+    pool.together(len, lots, |(into, lot)| {
+        let base = place.base.saturating_add(distance.saturating_mul(lot));
+        let channels = u32::try_from(into.len().div_ceil(elements)).unwrap_or(0);
+        read_rows(sram.bytes(), ChipPlace { base, ..place }, Shape { channels, ..shape }, into);
+    });
+}
+
+fn read_rows(bytes: &[u8], place: ChipPlace, shape: Shape, into: &mut [u16]) {
     let shape = merged(place, shape, row_bytes(place, shape));
     let width = shape.width as usize;
     for (at, row) in rows(place, shape).zip(into.chunks_exact_mut(width.max(1))) {
-        let Some(bytes) = sram.bytes().get(at as usize..) else { continue };
+        let Some(bytes) = bytes.get(at as usize..) else { continue };
         if place.element == Element::Half {
             copy::row(bytes, row.as_mut_bytes());
             little_endian(row);
@@ -219,25 +115,16 @@ pub(super) fn read(sram: &Sram, place: ChipPlace, shape: Shape, into: &mut [u16]
 
 /// Marks a tensor as known, as it is once it is written.
 pub(super) fn know(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
-    if unknown.is_near(place, shape) {
+    if is_near(unknown, place, shape) {
         let shape = merged(place, shape, row_bytes(place, shape));
-        let (len, channels) = (row_bytes(place, shape), Shape { height: 1, ..shape });
-        rows(place, channels).for_each(|base| unknown.clear_rows(base, len, place.row_stride, shape.height));
+        near_rows(place, shape).for_each(|rows| unknown.clear_rows(rows));
     }
 }
 
 /// Writes a tensor, which the plan has seen to lie in the buffer. Several threads write a large one.
 pub(super) fn write(sram: &mut Sram, place: ChipPlace, shape: Shape, from: &[u16], pool: &mut Pool) {
     let bytes = sram.bytes_mut().get_mut(place.base as usize..).unwrap_or_default();
-    let place = ChipPlace { base: 0, ..place };
-    // One row is as many channels of an element.
-    let (place, shape) = match merged(place, shape, row_bytes(place, shape)) {
-        Shape { channels: 1, height: 1, width } => (
-            ChipPlace { channel_stride: place.element.bytes(), ..place },
-            Shape { channels: width, height: 1, width: 1 },
-        ),
-        shape => (place, shape),
-    };
+    let (place, shape) = in_channels(ChipPlace { base: 0, ..place }, shape);
     let (len, channel) = (size_of_val(from), Shape { channels: 1, ..shape });
     if len < LARGE || !are_apart(place, shape) {
         return write_rows(bytes, place, shape, from);
@@ -250,6 +137,17 @@ pub(super) fn write(sram: &mut Sram, place: ChipPlace, shape: Shape, from: &[u16
         let channels = u32::try_from(from.len().div_ceil(elements)).unwrap_or(0);
         write_rows(bytes, place, Shape { channels, ..shape }, from);
     });
+}
+
+/// The same bytes as channels that can be shared out: one row is as many channels of an element.
+fn in_channels(place: ChipPlace, shape: Shape) -> (ChipPlace, Shape) {
+    match merged(place, shape, row_bytes(place, shape)) {
+        Shape { channels: 1, height: 1, width } => (
+            ChipPlace { channel_stride: place.element.bytes(), ..place },
+            Shape { channels: width, height: 1, width: 1 },
+        ),
+        shape => (place, shape),
+    }
 }
 
 /// True if each channel ends before the next one begins, and rows do.
@@ -301,14 +199,14 @@ mod tests {
         let tensor: Vec<u16> = (0..30).collect();
         write(&mut sram, PLACE, SHAPE, &tensor, &mut pool(1));
         let mut back = vec![0; 30];
-        read(&sram, PLACE, SHAPE, &mut back);
+        read(&sram, PLACE, SHAPE, &mut back, &mut pool(1));
         assert_eq!(back, tensor);
         assert_eq!(sram.bytes()[0x40..0x4c], [0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 0xee, 0xee]);
         assert_eq!(sram.bytes()[0x140..0x142], [5, 0]);
     }
 
     #[test]
-    fn large_tensor_is_written_as_one_thread_writes_it() {
+    fn large_tensor_is_written_and_read_as_by_one_thread() {
         let halves: Vec<u16> = (0..1 << 18).map(|at: u32| (at * 31 + at / 77) as u16).collect();
         let place = |channel_stride, row_stride, element| ChipPlace {
             base: 0x40,
@@ -332,6 +230,10 @@ mod tests {
             write(&mut together, place, shape, from, &mut pool(2));
             write_rows(&mut alone.bytes_mut()[0x40..], ChipPlace { base: 0, ..place }, shape, from);
             assert!(together.bytes() == alone.bytes(), "{place:?} {shape:?}");
+            let (mut back, mut by_one) = (vec![1; shape.len()], vec![2; shape.len()]);
+            read(&together, place, shape, &mut back, &mut pool(2));
+            read_rows(alone.bytes(), place, shape, &mut by_one);
+            assert!(back == by_one, "{place:?} {shape:?}");
         }
     }
 
@@ -353,19 +255,8 @@ mod tests {
         write(&mut sram, place, SHAPE, &[0x3c00; 30], &mut pool(1));
         assert_eq!(sram.bytes()[0x40..0x46], [1, 1, 1, 1, 1, 0]);
         let mut back = vec![0; 30];
-        read(&sram, place, SHAPE, &mut back);
+        read(&sram, place, SHAPE, &mut back, &mut pool(1));
         assert_eq!(back, [0x3c00; 30]);
-    }
-
-    #[test]
-    fn copy_is_as_unknown_as_the_other_and_no_longer_what_it_was() {
-        let (mut copy, mut other) = (Unknown::default(), Unknown::default());
-        copy.mark(0x100, 2);
-        other.mark(0x200, 2);
-        copy.copy(&other);
-        assert!(copy.touches(0x200, 2) && !copy.touches(0x100, 2));
-        copy.copy(&Unknown::default());
-        assert!(!copy.touches(0, u32::MAX));
     }
 
     #[test]
@@ -376,32 +267,6 @@ mod tests {
         know(&mut unknown, PLACE, row(3));
         assert!(!is_unknown(&unknown, PLACE, row(3)));
         assert!(is_unknown(&unknown, PLACE, row(4)));
-    }
-
-    #[test]
-    fn rows_that_are_cleared_together_are_those_that_are_cleared_one_by_one() {
-        let strides = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96];
-        for (i, &stride) in (0_u32..).zip(strides.iter().cycle().take(400)) {
-            let (base, len, count) = (i * 37 % 200, i * 7 % (stride + 2), i * 5 % 23);
-            let base = if i % 9 == 0 { TILE_L2_BYTES as u32 - base } else { base };
-            let (mut together, mut each) = (Unknown::default(), Unknown::default());
-            for unknown in [&mut together, &mut each] {
-                unknown.mark(0, u32::MAX);
-            }
-            together.clear_rows(base, len, stride, count);
-            (0..count).for_each(|row| each.clear(base + row * stride, len));
-            assert!(together.map == each.map, "{base} {len} {stride} {count}");
-        }
-    }
-
-    #[test]
-    fn mark_reaches_over_words_and_ends_with_the_buffer() {
-        let mut unknown = Unknown::default();
-        unknown.mark(0x3f0, 0x820);
-        assert!(unknown.touches(0x3f0, 1) && unknown.touches(0xc0f, 1) && unknown.touches(0x800, 1));
-        assert!(!unknown.touches(0x3ef, 1) && !unknown.touches(0xc10, 1));
-        unknown.mark(TILE_L2_BYTES as u32 - 16, u32::MAX);
-        assert!(unknown.touches(TILE_L2_BYTES as u32 - 1, 1));
     }
 
     /// Rows of `width` columns, one for each channel, a stride apart.
