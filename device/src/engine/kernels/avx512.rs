@@ -5,9 +5,10 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::intrinsics::{instructions, memory, sixteen_halves};
-use super::lanes::{ANCHOR, Doubles, Fused, HALF_DIGIT, LAST_DIGITS, Lanes, Outputs, SINGLES_HOLD};
+use super::lanes::{ANCHOR, Doubles, Fused, HALF_DIGIT, LAST_DIGITS, LONGEST, Lanes, Outputs, SINGLES_HOLD};
 use super::measure::{EXPONENT, LEAST, LOWEST};
 use super::sparse::{Exponents, TOGETHER};
+use super::turn::BLOCK;
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
 use crate::engine::numerics::product::UNIT;
@@ -32,6 +33,23 @@ unsafe fn opaque(mut numbers: __m512) -> __m512 {
     // SAFETY: there is no instruction.
     unsafe { asm!("/* {} */", inout(zmm_reg) numbers, options(pure, nomem, nostack, preserves_flags)) };
     numbers
+}
+
+/// Rows become columns, in each half of the registers by itself; see [`turn`](super::turn).
+///
+/// # Safety
+///
+/// The processor has the unit.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn turned(mut rows: [__m256i; BLOCK]) -> [__m256i; BLOCK] {
+    for _ in 0..BLOCK.ilog2() {
+        let [a, b, c, d, e, f, g, h] = rows;
+        let zipped = |a, b| [_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)];
+        let ([a, b], [c, d], [e, f], [g, h]) = (zipped(a, e), zipped(b, f), zipped(c, g), zipped(d, h));
+        rows = [a, b, c, d, e, f, g, h];
+    }
+    rows
 }
 
 /// The bits of the exponent field of a half.
@@ -263,6 +281,27 @@ impl Fused for Avx512 {
             let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
             let places = _mm256_add_epi32(places, _mm256_set1_epi32(first.cast_signed()));
             _mm256_storeu_si256(to.cast(), _mm256_maskz_compress_epi32(rows, places));
+        };
+    }
+
+    memory! {
+        interleave(rows: *const u16, distance: usize, to: *mut u16) = {
+            // Both halves of a register are turned at once.
+            let row = |row: usize| _mm_loadu_si128(rows.wrapping_add(row * distance).cast());
+            let pair = |at: usize| _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(row(at)), row(at + BLOCK));
+            let columns = turned([pair(0), pair(1), pair(2), pair(3), pair(4), pair(5), pair(6), pair(7)]);
+            for (at, column) in columns.into_iter().enumerate() {
+                _mm256_storeu_si256(to.wrapping_add(at * LONGEST).cast(), column);
+            }
+        };
+        separate(from: *const u16, rows: *mut u16, distance: usize) = {
+            let pixel = |at: usize| _mm256_loadu_si256(from.wrapping_add(at * LONGEST).cast());
+            let pixels = [pixel(0), pixel(1), pixel(2), pixel(3), pixel(4), pixel(5), pixel(6), pixel(7)];
+            let row = |row: usize| rows.wrapping_add(row * distance).cast();
+            for (at, pair) in turned(pixels).into_iter().enumerate() {
+                _mm_storeu_si128(row(at), _mm256_castsi256_si128(pair));
+                _mm_storeu_si128(row(at + BLOCK), _mm256_extracti128_si256::<1>(pair));
+            }
         };
     }
 

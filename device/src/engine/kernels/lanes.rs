@@ -3,7 +3,10 @@
 //! A value of such a type exists only where the processor has the unit, since the one way to a first value is
 //! an unsafe function like [`Lanes::splat`] or [`Lanes::load`]; everything that starts from a value is safe.
 
+use std::array;
+
 use super::sparse::{Exponents, TOGETHER};
+use super::turn::{self, BLOCK};
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
 
@@ -197,6 +200,38 @@ pub(super) trait Fused: Lanes {
             // SAFETY: as the caller says.
             unsafe { to.wrapping_add(at).write(first.wrapping_add(rows.trailing_zeros())) };
             rows &= rows.wrapping_sub(1);
+        }
+    }
+
+    /// Puts eight halves of each of `COUNT` rows side by side: eight vectors with a half of each row.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the unit; there are such rows, so far behind each other, and as many halves can be written.
+    #[inline(always)]
+    unsafe fn interleave(rows: *const u16, distance: usize, to: *mut u16) {
+        const { assert!(Self::COUNT == BLOCK, "there are as many rows as columns") };
+        let row = |row: usize| rows.wrapping_add(row.wrapping_mul(distance)).cast::<[u16; BLOCK]>();
+        // SAFETY: as the caller says.
+        let block = array::from_fn(|at| unsafe { row(at).read_unaligned() });
+        // SAFETY: as the caller says.
+        unsafe { to.cast::<turn::Block>().write_unaligned(turn::turned(block)) }
+    }
+
+    /// Takes eight vectors of halves apart: eight halves for each of `COUNT` rows.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Fused::interleave`], with reading and writing exchanged.
+    #[inline(always)]
+    unsafe fn separate(from: *const u16, rows: *mut u16, distance: usize) {
+        const { assert!(Self::COUNT == BLOCK, "there are as many rows as columns") };
+        // SAFETY: as the caller says.
+        let block = turn::turned(unsafe { from.cast::<turn::Block>().read_unaligned() });
+        for (at, halves) in block.into_iter().enumerate() {
+            let row = rows.wrapping_add(at.wrapping_mul(distance)).cast::<[u16; BLOCK]>();
+            // SAFETY: as the caller says.
+            unsafe { row.write_unaligned(halves) };
         }
     }
 

@@ -16,6 +16,7 @@
     allow(dead_code, reason = "the portable tier needs few of the parts that the others are made of")
 )]
 
+mod abreast;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -48,6 +49,7 @@ pub(super) mod turn;
 mod vector;
 mod window;
 
+pub(crate) use self::abreast::{Abreast, Interleave, Magnitudes};
 pub(crate) use self::block::{Adding, Block, Offsets};
 pub(crate) use self::copy::{Gather, Source, Stretch};
 pub(crate) use self::deal::{Deal, Strip};
@@ -198,6 +200,15 @@ pub(crate) struct Code {
     stream: Option<unsafe fn(&mut Stream<'_>) -> u16>,
     /// Outputs that are streamed together, few and many.
     streamed: [usize; 2],
+    abreast: Option<OfChannels>,
+}
+
+/// Interleaves channels, computes outputs of channels that are, and takes them apart.
+#[derive(Clone, Copy, Debug)]
+struct OfChannels {
+    interleave: unsafe fn(&mut Interleave<'_>) -> Magnitudes,
+    compute: unsafe fn(&mut Abreast<'_>),
+    separate: unsafe fn(&[u16], Window<'_>),
 }
 
 impl Code {
@@ -347,6 +358,39 @@ impl Code {
     }
 }
 
+impl Code {
+    /// Channels that are computed abreast, if any are.
+    pub(crate) fn abreast(&self) -> Option<usize> {
+        self.abreast.map(|_| self.lanes)
+    }
+
+    /// Interleaves channels, as many as are computed abreast, and measures them; nothing where none are.
+    pub(crate) fn interleave(&self, channels: &mut Interleave<'_>) -> Magnitudes {
+        let Some(OfChannels { interleave, .. }) = self.abreast else { return Magnitudes::NONE };
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { interleave(channels) }
+    }
+
+    /// Computes outputs of interleaved channels; nothing where none are computed abreast.
+    ///
+    /// # Panics
+    ///
+    /// Panics if something leads outside, which is a mistake of this program and of no guest.
+    pub(crate) fn run_abreast(&self, abreast: &mut Abreast<'_>) {
+        let Some(OfChannels { compute, .. }) = self.abreast else { return };
+        assert!(abreast.fits(self.lanes), "planes and results hold what is computed");
+        // SAFETY: a `Code` is handed out where the unit is there, and everything fits.
+        unsafe { compute(abreast) }
+    }
+
+    /// Takes interleaved channels apart, into the rows of a window; nothing where none are computed abreast.
+    pub(crate) fn separate(&self, interleaved: &[u16], window: Window<'_>) {
+        let Some(OfChannels { separate, .. }) = self.abreast else { return };
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { separate(interleaved, window) }
+    }
+}
+
 /// The kernels of a tier, by the way it has to add.
 macro_rules! kernel {
     (singles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $part:expr, $together:expr $(, #[$feature:meta])?) => {
@@ -387,12 +431,30 @@ macro_rules! kernel {
             // SAFETY: as the caller says.
             unsafe { super::sparse::find::<$lanes>(dropped, operands, places) }
         }
+
+        $(#[$feature])?
+        unsafe fn interleave(channels: &mut super::Interleave<'_>) -> super::Magnitudes {
+            // SAFETY: as the caller says.
+            unsafe { super::abreast::interleave::<$lanes>(channels) }
+        }
+
+        $(#[$feature])?
+        unsafe fn abreast(channels: &mut super::Abreast<'_>) {
+            // SAFETY: as the caller says.
+            unsafe { super::abreast::run::<$lanes>(channels) }
+        }
+
+        $(#[$feature])?
+        unsafe fn separate(interleaved: &[u16], window: super::Window<'_>) {
+            // SAFETY: as the caller says.
+            unsafe { super::abreast::separate::<$lanes>(interleaved, window) }
+        }
     };
     (doubles streams $lanes:ty, $rows:expr) => {};
-    (singles has $name:ident) => {
+    (singles has $name:expr) => {
         Some($name)
     };
-    (doubles has $name:ident) => {
+    (doubles has $name:expr) => {
         None
     };
     (singles streamed $lanes:ty) => {{
@@ -462,6 +524,7 @@ macro_rules! code {
                 find: kernel!($way has find),
                 stream: kernel!($way has stream),
                 streamed: kernel!($way streamed $lanes),
+                abreast: kernel!($way has (super::OfChannels { interleave, compute: abreast, separate })),
             };
 
             kernel!($way many, $lanes, $doubles, $rows, $vectors, $part, $together $(, #[$feature])?);

@@ -7,6 +7,7 @@
 
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::slice;
 
 use super::prefetch;
 
@@ -54,6 +55,28 @@ impl<'a> Window<'a> {
         Self { rows: self.rows.clone(), columns, ..*self }
     }
 
+    /// Its rows and columns.
+    pub(super) fn extents(&self) -> (usize, usize) {
+        (self.rows.len(), self.columns.len())
+    }
+
+    /// Its first number, and how far behind the first of a row that of the next one is.
+    pub(super) const fn place(&mut self) -> (*mut u16, usize) {
+        let first = self.rows.start.wrapping_mul(self.pitch).wrapping_add(self.columns.start);
+        (self.whole.wrapping_add(first), self.pitch)
+    }
+
+    /// All of its columns of each row.
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = &'a mut [u16]> {
+        let Self { whole, pitch, rows, columns, .. } = self;
+        rows.map(move |row| {
+            let first = whole.wrapping_add(row.wrapping_mul(pitch).wrapping_add(columns.start));
+            // SAFETY: the numbers are of the output that the window was made from, and no other window's; each row is
+            // given once, and they do not overlap.
+            unsafe { slice::from_raw_parts_mut(first, columns.len()) }
+        })
+    }
+
     /// Asks for the first and the last of some columns of some rows, which will soon be written.
     pub(crate) fn prefetch(&self, rows: Range<usize>, columns: &Range<usize>) {
         for row in rows {
@@ -79,7 +102,7 @@ impl<'a> Window<'a> {
         );
         let first = self.whole.wrapping_add(row.wrapping_mul(self.pitch).wrapping_add(columns.start));
         // SAFETY: rows and columns of a window are inside the output, and they are this window's alone, which is borrowed as long as the slice.
-        unsafe { std::slice::from_raw_parts_mut(first, columns.len()) }
+        unsafe { slice::from_raw_parts_mut(first, columns.len()) }
     }
 }
 

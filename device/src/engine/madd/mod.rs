@@ -11,8 +11,10 @@
 //! * `lines`: room that starts at a cache line.
 //! * `stages`: how the taps of a tile are added, from what is known of their numbers.
 //! * `vector`: outputs of one pixel.
+//! * `abreast`: outputs that each read a channel of their own.
 //! * `definition`: one output at a time.
 
+mod abreast;
 mod coefficients;
 mod cuts;
 mod definition;
@@ -37,6 +39,7 @@ pub use super::kernels::Tier;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use self::abreast::ChannelPass;
 use self::coefficients::Packed;
 use self::cuts::Cuts;
 use self::definition::Definition;
@@ -250,6 +253,25 @@ impl Array {
         is_done.into_inner()
     }
 
+    /// Computes channels abreast, or finds that this takes more than single precision.
+    fn abreast(
+        &mut self,
+        threads: usize,
+        pass: &ChannelPass<'_>,
+        output: &mut [u16],
+        watch: &Watch<'_>,
+    ) -> bool {
+        let is_done = AtomicBool::new(true);
+        let workers = self.workers.get_mut(..threads).unwrap_or_default();
+        self.pool.share(workers, watch, pass.shares(output), |worker, share, pace| {
+            // One that is not done is enough for all.
+            if is_done.load(Ordering::Relaxed) && !pass.run(share, &mut worker.abreast, pace) {
+                is_done.store(false, Ordering::Relaxed);
+            }
+        });
+        is_done.into_inner()
+    }
+
     /// Computes each output by itself.
     fn define(
         &mut self,
@@ -364,6 +386,11 @@ impl Watched<'_> {
         let is_done = PixelPass::new(array.code, &of_pixel, port)
             .is_some_and(|vector| array.multiply(threads, &vector, output, watch));
         array.wide = room;
+        if is_done {
+            return Ok(());
+        }
+        let is_done = ChannelPass::new(array.code, &definition, port, threads)
+            .is_some_and(|pass| array.abreast(threads, &pass, output, watch));
         if is_done {
             return Ok(());
         }

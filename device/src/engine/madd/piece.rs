@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::abreast;
 use super::coefficients::Packed;
 use super::cuts::Cuts;
 use super::definition::Definition;
@@ -87,6 +88,8 @@ pub(super) struct Worker {
     /// Taps of an output that is computed by itself.
     pub(super) taps: Vec<Tap>,
     pub(super) results: Results,
+    /// For channels that are computed abreast.
+    pub(super) abreast: abreast::Room,
 }
 
 /// The results of a piece.

@@ -16,9 +16,9 @@ use crate::engine::numerics::sum::{LIMIT, in_units};
 
 /// The bound of the added magnitudes in single precision, a little less than 64: there is room for the values
 /// that dropped products are taken off before, two units for each tap of a block at most.
-const SINGLES: f32 = 63.5;
+pub(super) const SINGLES: f32 = 63.5;
 /// The factor by which roundings may have made a bound too small: more than there are roundings in it.
-const SLACK: f32 = 1.001;
+pub(super) const SLACK: f32 = 1.001;
 
 /// How some taps of a tile are added.
 #[derive(Clone, Debug)]

@@ -120,6 +120,61 @@ fn matrix_times_a_vector_is_that_of_the_definition() {
     }
 }
 
+/// Channels that are computed by themselves have a way of their own: whole vectors of them and fewer, rows in one share and in
+/// several, with zeros around them and with none, at steps of one and more.
+#[test]
+fn channels_abreast_are_those_of_the_definition() {
+    for (channels, [height, width], [rows, columns], stride, [pad_y, pad_x], lanes) in [
+        (16, [7, 7], [3, 3], 1, [1, 1], 4),
+        (35, [14, 13], [3, 3], 2, [1, 1], 1),
+        (48, [5, 5], [5, 5], 1, [2, 2], 8),
+        (7, [6, 21], [1, 3], 1, [0, 1], 16),
+        (20, [90, 60], [3, 3], 1, [1, 1], 2),
+        (33, [80, 61], [2, 4], 3, [0, 2], 64),
+        (16, [4, 4], [2, 2], 1, [6, 6], 4),
+        (18, [9, 9], [9, 9], 1, [0, 0], 4),
+        (16, [12, 40], [3, 1], 1, [0, 0], 32),
+    ] {
+        let size = |input: u32, kernel: u32, pad: u32| (input + 2 * pad - kernel) / stride + 1;
+        let pass = Convolution {
+            channels,
+            height,
+            width,
+            outputs: channels,
+            out_height: size(height, rows, pad_y),
+            out_width: size(width, columns, pad_x),
+            kernel_height: rows,
+            kernel_width: columns,
+            stride_y: stride,
+            stride_x: stride,
+            pad_y,
+            pad_x,
+            reads: Reads::Unicast { channels: 1 },
+            lanes,
+        };
+        for (kinds, special, seed) in [
+            ([1, 1], 0, 1),
+            ([5, 1], 0, 2),
+            ([1, 5], 0, 8),
+            ([5, 5], 0, 3),
+            ([4, 4], 30, 5),
+            ([3, 1], 0, 7),
+            ([0, 0], 20, 11),
+            ([2, 1], 0, 13),
+        ] {
+            let case = Case { post_scale: halves::ONE, ..Case::new(pass, kinds, special, seed) };
+            let expected = case.expected(Numerics::M1);
+            for tier in Tier::ALL {
+                for threads in 1..3 {
+                    let mut array = Array::with_tier(Numerics::M1, NonZero::new(threads).unwrap(), tier);
+                    let found = case.convolved(&mut array);
+                    assert_eq!(difference(&found, &expected), None, "{pass:?} {kinds:?} {}", tier.name());
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn padding_that_would_blow_up_the_input_is_still_computed() {
     let pass = Convolution {

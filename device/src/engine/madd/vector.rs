@@ -8,6 +8,7 @@
 use super::definition::Definition;
 use super::packing::{side_by_side, turned_side_by_side};
 use super::shape::Shape;
+use super::stages::{SINGLES, SLACK};
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::turn::BLOCK;
 use crate::engine::kernels::{Code, Finish, MOST_OUTPUTS, Pixels, Port, Stream, Tap, Window};
@@ -23,10 +24,6 @@ const FEW: usize = 32;
 const LANES: usize = 16;
 /// Coefficients that are a thread's share at a time, about.
 const SHARE: usize = 1 << 16;
-/// The bound of the added magnitudes in single precision, less than 64 by more than all roundings.
-const SINGLES: f32 = 63.0;
-/// The factor by which roundings may have made a bound too small: more than there are roundings in it.
-const SLACK: f32 = 1.001;
 
 #[derive(Debug)]
 pub(super) struct PixelPass<'a> {
