@@ -6,6 +6,8 @@
 
 mod unknown;
 
+use std::ops::Range;
+
 use zerocopy::IntoBytes;
 
 use self::unknown::Rows;
@@ -125,18 +127,82 @@ pub(super) fn know(unknown: &mut Unknown, place: ChipPlace, shape: Shape) {
 pub(super) fn write(sram: &mut Sram, place: ChipPlace, shape: Shape, from: &[u16], pool: &mut Pool) {
     let bytes = sram.bytes_mut().get_mut(place.base as usize..).unwrap_or_default();
     let (place, shape) = in_channels(ChipPlace { base: 0, ..place }, shape);
-    let (len, channel) = (size_of_val(from), Shape { channels: 1, ..shape });
-    if len < LARGE || !are_apart(place, shape) {
+    let len = size_of_val(from);
+    if len < LARGE {
         return write_rows(bytes, place, shape, from);
     }
-    let channels = (STRETCH.checked_div(place.channel_stride).unwrap_or(0) as usize).max(1);
-    let distance = (place.channel_stride as usize).saturating_mul(channels);
-    let elements = channel.len().max(1);
-    let lots = bytes.chunks_mut(distance).zip(from.chunks(elements.saturating_mul(channels)));
-    pool.together(len, lots, |(bytes, from)| {
-        let channels = u32::try_from(from.len().div_ceil(elements)).unwrap_or(0);
-        write_rows(bytes, place, Shape { channels, ..shape }, from);
-    });
+    let row = row_bytes(place, shape);
+    let (channels, rows) = ((shape.channels, place.channel_stride), (shape.height, place.row_stride));
+    if is_apart(row, rows, channels.1) {
+        let many = in_stretch(channels.1);
+        let elements = Shape { channels: many, ..shape }.len().max(1);
+        let lots = bytes.chunks_mut(distance(channels.1, many)).zip(from.chunks(elements));
+        pool.together(len, lots, |(bytes, from)| {
+            let channels = u32::try_from(from.len())
+                .unwrap_or(0)
+                .div_ceil(shape.height.saturating_mul(shape.width).max(1));
+            write_rows(bytes, place, Shape { channels, ..shape }, from);
+        });
+    } else if is_apart(row, channels, rows.1) {
+        // As many rows as there are, for each channel's to lie side by side where they come from.
+        let lots = u32::try_from(pool.threads().get()).unwrap_or(1).saturating_mul(2);
+        let many = in_stretch(rows.1).max(shape.height.div_ceil(lots));
+        let lots = bytes.chunks_mut(distance(rows.1, many)).zip((0..shape.height).step_by(many as usize));
+        pool.together(len, lots, |(bytes, first)| {
+            let rows = first..shape.height.min(first.saturating_add(many));
+            write_some_rows(bytes, place, (shape, rows), from);
+        });
+    } else {
+        write_rows(bytes, place, shape, from);
+    }
+}
+
+/// True if so many rows, so far apart, do not overlap, and end before the next ones begin.
+const fn is_apart(row: u32, (count, stride): (u32, u32), next: u32) -> bool {
+    let last = stride.saturating_mul(count.saturating_sub(1));
+    (count == 1 || row <= stride) && last.saturating_add(row) <= next
+}
+
+/// How many that are so far apart are a stretch.
+fn in_stretch(stride: u32) -> u32 {
+    STRETCH.checked_div(stride).unwrap_or(0).max(1)
+}
+
+const fn distance(stride: u32, many: u32) -> usize {
+    (stride as usize).saturating_mul(many as usize)
+}
+
+/// Writes some rows of each channel, where the first of them begins with the first byte.
+fn write_some_rows(bytes: &mut [u8], place: ChipPlace, (shape, rows): (Shape, Range<u32>), from: &[u16]) {
+    let width = shape.width as usize;
+    for channel in 0..shape.channels {
+        let first = place.channel_stride.saturating_mul(channel) as usize;
+        let line = channel.saturating_mul(shape.height).saturating_add(rows.start) as usize;
+        let from = from.get(line.saturating_mul(width)..).unwrap_or_default().chunks_exact(width.max(1));
+        let bases = (first..).step_by(place.row_stride.max(1) as usize);
+        for ((_, at), row) in rows.clone().zip(bases).zip(from) {
+            write_row(bytes.get_mut(at..).unwrap_or_default(), place.element, row);
+        }
+    }
+}
+
+fn write_rows(bytes: &mut [u8], place: ChipPlace, shape: Shape, from: &[u16]) {
+    let shape = merged(place, shape, row_bytes(place, shape));
+    let width = shape.width as usize;
+    for (at, row) in rows(place, shape).zip(from.chunks_exact(width.max(1))) {
+        write_row(bytes.get_mut(at as usize..).unwrap_or_default(), place.element, row);
+    }
+}
+
+fn write_row(bytes: &mut [u8], element: Element, row: &[u16]) {
+    if element != Element::Half {
+        bytes.iter_mut().zip(row).for_each(|(to, from)| *to = element.byte(*from));
+    } else if cfg!(target_endian = "little") {
+        copy::row(row.as_bytes(), bytes);
+    } else {
+        let (pairs, _) = bytes.as_chunks_mut::<2>();
+        pairs.iter_mut().zip(row).for_each(|(to, from)| *to = from.to_le_bytes());
+    }
 }
 
 /// The same bytes as channels that can be shared out: one row is as many channels of an element.
@@ -147,29 +213,6 @@ fn in_channels(place: ChipPlace, shape: Shape) -> (ChipPlace, Shape) {
             Shape { channels: width, height: 1, width: 1 },
         ),
         shape => (place, shape),
-    }
-}
-
-/// True if each channel ends before the next one begins, and rows do.
-fn are_apart(place: ChipPlace, shape: Shape) -> bool {
-    let row = row_bytes(place, shape);
-    let last = place.row_stride.saturating_mul(shape.height.saturating_sub(1));
-    (shape.height == 1 || row <= place.row_stride) && last.saturating_add(row) <= place.channel_stride
-}
-
-fn write_rows(bytes: &mut [u8], place: ChipPlace, shape: Shape, from: &[u16]) {
-    let shape = merged(place, shape, row_bytes(place, shape));
-    let width = shape.width as usize;
-    for (at, row) in rows(place, shape).zip(from.chunks_exact(width.max(1))) {
-        let Some(bytes) = bytes.get_mut(at as usize..) else { continue };
-        if place.element != Element::Half {
-            bytes.iter_mut().zip(row).for_each(|(to, from)| *to = place.element.byte(*from));
-        } else if cfg!(target_endian = "little") {
-            copy::row(row.as_bytes(), bytes);
-        } else {
-            let (pairs, _) = bytes.as_chunks_mut::<2>();
-            pairs.iter_mut().zip(row).for_each(|(to, from)| *to = from.to_le_bytes());
-        }
     }
 }
 
@@ -207,7 +250,7 @@ mod tests {
 
     #[test]
     fn large_tensor_is_written_and_read_as_by_one_thread() {
-        let halves: Vec<u16> = (0..1 << 18).map(|at: u32| (at * 31 + at / 77) as u16).collect();
+        let halves: Vec<u16> = (0..1 << 19).map(|at: u32| (at * 31 + at / 77) as u16).collect();
         let place = |channel_stride, row_stride, element| ChipPlace {
             base: 0x40,
             channel_stride,
@@ -224,6 +267,11 @@ mod tests {
             (place(0x80_000, 0x1000, Element::Half), shape(3, 100, 800)),
             (place(0x40, 0x40, Element::Half), shape(1, 1, 150_001)),
             (place(0x400, 0x40, Element::Signed), shape(200, 16, 40)),
+            // Rows lie further apart than channels.
+            (place(0x10, 0x3c40, Element::Half), shape(960, 7, 7)),
+            (place(0xe0, 0x1c00, Element::Half), shape(32, 112, 112)),
+            (place(0x40, 0x1000, Element::Signed), shape(60, 100, 51)),
+            (place(0xe0, 0xe2, Element::Half), shape(3, 400, 112)),
         ] {
             let from = &halves[..shape.len()];
             let (mut together, mut alone) = (Sram::tile_l2(), Sram::tile_l2());
