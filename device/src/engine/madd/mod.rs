@@ -220,15 +220,19 @@ impl Array {
         watch: &Watch<'_>,
     ) -> Option<Shape> {
         let (coefficients, wide) = (coefficients?, vector::widened(shape)?);
-        if to.len() < coefficients.len() {
-            to.resize(coefficients.len(), 0);
-        }
-        to.truncate(coefficients.len());
         let size = wide.lanes.saturating_mul(wide.taps());
-        let planes = to.chunks_exact_mut(size).zip(coefficients.chunks_exact(size));
+        let len = coefficients.len().next_multiple_of(size);
+        if to.len() < len {
+            to.resize(len, 0);
+        }
+        to.truncate(len);
+        let planes = to.chunks_exact_mut(size).zip(coefficients.chunks(size));
         let workers = self.workers.get_mut(..threads).unwrap_or_default();
         self.pool.share(workers, watch, planes, |_, (to, from), pace| {
             if !pace.spend(size / VECTOR) {
+                if from.len() < to.len() {
+                    to.fill(0);
+                }
                 vector::put_side_by_side(from, shape, to);
             }
         });

@@ -205,7 +205,7 @@ impl Shape {
         self.groups * self.group_outputs
     }
 
-    /// The same with planes of so many lanes, which divide the outputs as the lanes of this one do.
+    /// The same with planes of so many lanes, which are several of this one's.
     pub(super) const fn with_lanes(self, lanes: usize) -> Self {
         Self { lanes, ..self }
     }

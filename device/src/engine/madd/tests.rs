@@ -105,9 +105,12 @@ fn pass_through_of_every_half_is_one_rounding() {
 #[test]
 fn matrix_times_a_vector_is_that_of_the_definition() {
     // Planes as wide as a vector or wider, and narrower ones, which are put side by side.
-    for (channels, outputs, lanes) in
-        [(100, 32, 16), (513, 96, 32), (2048, 48, 16), (100, 48, 1), (513, 32, 2), (70, 16, 4), (99, 80, 8)]
-    {
+    let whole =
+        [(100, 32, 16), (513, 96, 32), (2048, 48, 16), (100, 48, 1), (513, 32, 2), (70, 16, 4), (99, 80, 8)];
+    // And fewer outputs at the end.
+    let ragged =
+        [(100, 40, 1), (70, 200, 1), (99, 44, 4), (64, 50, 16), (513, 13, 1), (40, 90, 2), (31, 33, 32)];
+    for (channels, outputs, lanes) in whole.into_iter().chain(ragged) {
         for (seed, kinds) in [[1, 1], [5, 5], [0, 0], [3, 1], [1, 2], [4, 4]].into_iter().enumerate() {
             let pass = Convolution { channels, lanes, outputs, ..tiles(channels, 1) };
             let case = Case::new(pass, kinds, 0, 8 * seed as u64 + 7);

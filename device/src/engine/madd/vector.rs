@@ -44,11 +44,11 @@ pub(super) fn widened(shape: &Shape) -> Option<Shape> {
     let fits = shape.pixels() == 1
         && shape.lanes < LANES
         && LANES.is_multiple_of(shape.lanes)
-        && shape.group_outputs.is_multiple_of(LANES);
+        && (shape.groups == 1 || shape.group_outputs.is_multiple_of(LANES));
     fits.then(|| shape.with_lanes(LANES))
 }
 
-/// Puts the planes of `shape` side by side that are one of [`widened`].
+/// Puts the planes of `shape` side by side that are one of [`widened`]; the last of these may have fewer.
 #[expect(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -57,7 +57,7 @@ pub(super) fn widened(shape: &Shape) -> Option<Shape> {
 pub(super) fn put_side_by_side(from: &[u16], shape: &Shape, to: &mut [u16]) {
     let taps = shape.taps();
     if shape.lanes == 1 {
-        for (planes, lane) in from.chunks_exact(BLOCK * taps).zip((0..LANES).step_by(BLOCK)) {
+        for (planes, lane) in from.chunks(BLOCK * taps).zip((0..LANES).step_by(BLOCK)) {
             turned_side_by_side((planes, taps), taps, &mut to[lane..], LANES);
         }
         return;
@@ -84,7 +84,8 @@ impl<'a> PixelPass<'a> {
     pub(super) fn new(code: &'static Code, definition: &'a Definition<'a>, port: Port) -> Option<Self> {
         let (shape, coefficients) = (definition.shape, definition.coefficients?);
         let together = code.streamed(|together| {
-            shape.lanes.is_multiple_of(together) && shape.group_outputs.is_multiple_of(together)
+            let is_whole = shape.groups == 1 || shape.group_outputs.is_multiple_of(together);
+            shape.lanes.is_multiple_of(together) && is_whole
         })?;
         if shape.pixels() != 1 {
             return None;
