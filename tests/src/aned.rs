@@ -21,7 +21,7 @@ use crate::remote::Remote;
 /// The built daemon.
 pub fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| built("aned", "aned"))
+    PATH.get_or_init(|| built("aned"))
 }
 
 /// A daemon that runs. Dropping it ends it.

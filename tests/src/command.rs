@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock};
 
-/// The built program `bin` of `package`.
+/// The built program `bin`.
 ///
 /// Cargo tells only the tests of a program's own package where it is, so this asks cargo for it: with the
 /// profile and into the folder of the running test, where it is fresh already as a rule.
@@ -12,34 +12,35 @@ use std::sync::{Mutex, OnceLock};
 /// # Panics
 ///
 /// If it cannot be built.
-pub fn built(package: &str, bin: &str) -> PathBuf {
-    build(package, &["--bin", bin]).join(bin)
+pub fn built(bin: &str) -> PathBuf {
+    build(&["--bin", bin]).join(bin)
 }
 
-/// The built library `file` of `package`.
+/// The built library `file`.
 ///
 /// # Panics
 ///
 /// If it cannot be built.
-pub fn library(package: &str, file: &str) -> PathBuf {
-    build(package, &["--lib"]).join(file)
+pub fn library(file: &str) -> PathBuf {
+    build(&["--lib"]).join(file)
 }
 
-/// Builds a part of `package`; gives the folder that it is in.
-fn build(package: &str, part: &[&str]) -> PathBuf {
+/// Builds a part of the workspace; gives the folder that it is in. A package by itself would have other features of what it depends
+/// on, and all of that would be compiled once more.
+fn build(part: &[&str]) -> PathBuf {
     static BUILDING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = BUILDING.lock();
     let test = std::env::current_exe().expect("a test knows its own path");
     let profile = test.ancestors().nth(2).expect("tests lie in TARGET/PROFILE/deps");
     let target = profile.parent().expect("tests lie in TARGET/PROFILE/deps");
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "--locked", "--package", package]).args(part);
+    build.args(["build", "--quiet", "--locked", "--workspace"]).args(part);
     build.arg("--target-dir").arg(target);
     if profile.ends_with("release") {
         build.arg("--release");
     }
     let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo runs");
-    assert!(built.success(), "{package} {part:?} does not build");
+    assert!(built.success(), "{part:?} does not build");
     profile.to_owned()
 }
 
@@ -50,7 +51,7 @@ fn build(package: &str, part: &[&str]) -> PathBuf {
 /// If it cannot be built.
 pub fn path() -> &'static PathBuf {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| built("ane", "ane"))
+    PATH.get_or_init(|| built("ane"))
 }
 
 /// Runs `ane` with `arguments`.

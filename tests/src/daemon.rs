@@ -22,7 +22,7 @@ pub const LIMIT: Duration = Duration::from_secs(20);
 /// The built daemon.
 pub fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| built("vhost-device-ane", "vhost-device-ane"))
+    PATH.get_or_init(|| built("vhost-device-ane"))
 }
 
 /// The files of a daemon that was killed.

@@ -93,7 +93,7 @@ fn device_without_pe_mmu_says_so_and_has_a_mover_all_the_same() {
 
 /// Runs a script from standard input.
 fn script(text: &str, arguments: &[&str]) -> Output {
-    let mut child = Command::new(built("ane", "ane"))
+    let mut child = Command::new(built("ane"))
         .args(["mover", "-"])
         .args(arguments)
         .stdin(Stdio::piped())
@@ -195,7 +195,7 @@ fn script_that_ended_early_says_why_among_its_values() {
 
 /// The output of `ane info` about a device.
 fn info(arguments: &[&str]) -> String {
-    let output = Command::new(built("ane", "ane")).arg("info").args(arguments).output().expect("ane starts");
+    let output = Command::new(built("ane")).arg("info").args(arguments).output().expect("ane starts");
     let (code, shown, error) = said(&output);
     assert_eq!((code, error.as_str()), (Some(0), ""));
     shown

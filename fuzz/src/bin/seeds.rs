@@ -1,6 +1,6 @@
 //! Writes the seed corpus: small sound inputs, from which the fuzzers start.
 //!
-//! `cargo run --manifest-path fuzz/Cargo.toml --bin seeds`
+//! `tools/fuzz` builds it as it builds the targets, and runs it before them.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +11,9 @@ use ane_call::Segments;
 use ane_tests::differential::random_case;
 use ane_uapi::ioctl::companion::PE_MMU_MAP;
 use aned_protocol::request::{Ask, Request};
+
+// The code is instrumented as that of the targets, and calls what the fuzzer has for it.
+use libfuzzer_sys as _;
 
 #[path = "../../../userspace/tests/support/hwx.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]

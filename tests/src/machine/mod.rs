@@ -77,7 +77,7 @@ impl Machine {
     ///
     /// If it does not.
     pub fn start(setting: &Setting<'_>) -> Self {
-        let mut command = Command::new(built("ane", "ane"));
+        let mut command = Command::new(built("ane"));
         command
             .args(["vm", "run", "--memory", "512", "--kernel"])
             .arg(&setting.kernel)
@@ -92,7 +92,7 @@ impl Machine {
     ///
     /// If it does not listen.
     pub fn start_accel(kernel: &Path, image: &Path, module: &Path, arguments: &[String]) -> Self {
-        let mut command = Command::new(built("ane", "ane"));
+        let mut command = Command::new(built("ane"));
         command.args(["vm", "run", "--memory", "512", "--no-iommu", "--kernel"]).arg(kernel);
         command.args(["--append", "console=ttyS0 quiet no_timer_check ane.lines", "--module"]).arg(module);
         Self::run_with(command, image, arguments, &[])
@@ -118,7 +118,7 @@ impl Machine {
         arguments: &[String],
         qemu: &[String],
     ) -> Self {
-        let mut command = Command::new(built("ane", "ane"));
+        let mut command = Command::new(built("ane"));
         command.args(["vm", "run", "--machine", "apple-like", "--append", "console=ttyAMA0 quiet ane.lines"]);
         for module in modules {
             command.arg("--module").arg(module);
@@ -132,7 +132,7 @@ impl Machine {
             .args(["--accel", "tcg", "--folder"])
             .arg(folder.path())
             .arg("--device-program")
-            .arg(built("vhost-device-ane", "vhost-device-ane"))
+            .arg(built("vhost-device-ane"))
             .arg("--initrd")
             .arg(image)
             .args(arguments)

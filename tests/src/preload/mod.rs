@@ -73,5 +73,5 @@ impl Preload {
 
 pub fn library() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| command::library("ane-drm-shim", "libane_drm_shim.so"))
+    PATH.get_or_init(|| command::library("libane_drm_shim.so"))
 }

@@ -34,7 +34,7 @@ fn until_free(clients: &mut Clients<Remote>, contexts: u64) {
 fn client_killed_at_any_time_leaves_nothing_and_disturbs_nobody() {
     let device = Daemon::start(&[]);
     let daemon = Aned::start(&device.socket(), &[]);
-    let client = built("ane-tests", "aned_client");
+    let client = built("aned_client");
     let mut random = Random::new(0x0a9e_d001);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -229,7 +229,7 @@ fn commands_of_the_readme_run() {
         false => line,
     });
     let mut workplace = Workplace::new();
-    built("aned", "aned");
+    built("aned");
     assert!(workplace.run(lines) >= 6);
 }
 

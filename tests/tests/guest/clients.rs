@@ -42,7 +42,7 @@ fn unmodified_clients_in_a_guest_get_the_bits_that_they_get_here() {
     let made = Guest::with(|scratch, samples| {
         let mut files: Vec<PathBuf> = machine::python(python()?, scratch);
         files.push(compiled("raw.c", scratch, &[])?);
-        files.push(command::library("ane-drm-shim", "libane_drm_shim.so"));
+        files.push(command::library("libane_drm_shim.so"));
         files.push(folder().join("raw.py"));
         let cases = samples.iter().flat_map(|sample| case(sample, scratch));
         files.extend(cases.map(|name| scratch.join(name)));

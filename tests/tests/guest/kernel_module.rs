@@ -38,7 +38,7 @@ impl Files {
         // The results of each program here, by the same client, compiled for this machine.
         let client = compiled("raw.c", folder.path(), &[])?;
         // `ane exec` looks for it.
-        command::library("ane-drm-shim", "libane_drm_shim.so");
+        command::library("libane_drm_shim.so");
         for sample in &samples {
             let names = case(sample, folder.path());
             let here = |name: &String| folder.path().join(name).display().to_string();
@@ -221,7 +221,7 @@ struct Second(Child);
 
 impl Second {
     fn start(socket: &Path) -> Self {
-        let mut device = Command::new(built("vhost-device-ane", "vhost-device-ane"));
+        let mut device = Command::new(built("vhost-device-ane"));
         let device = Self(device.arg("--socket-path").arg(socket).spawn().expect("it starts"));
         let end = Instant::now() + machine::LIMIT;
         while !socket.exists() {

@@ -27,7 +27,7 @@ fn library_in_c_has_the_calls_of_the_newest_header() {
 fn module_in_python_takes_arrays_of_any_layout_and_says_what_is_wrong_with_others() {
     let Some(python) = numpy() else { return };
     let preload = Preload::start(&Options::default());
-    let library = command::library("libane_python", "libane_python.so");
+    let library = command::library("libane_python.so");
     let module = include().join("../../libane_python/python");
     let client = folder().join("module.py");
     preload.done(Command::new(python).arg(client).arg(module).arg(library).arg(example()));

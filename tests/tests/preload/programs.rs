@@ -106,7 +106,7 @@ fn client_in_cpp_that_is_linked_with_libane_gets_the_engines_bits() {
 #[test]
 fn client_that_is_fortified_and_linked_with_the_archive_gets_the_engines_bits() {
     run_all(|scratch| {
-        let archive = command::library("libane", "libane.a");
+        let archive = command::library("libane.a");
         let include = format!("-I{}", include().display());
         let arguments = ["-D_FORTIFY_SOURCE=2", &include, &archive.display().to_string(), "-ldl", "-lm"];
         compiled("linked.c", scratch, &arguments).map(Command::new)
@@ -126,14 +126,14 @@ fn client_in_python_by_ioctl_and_mmap_gets_the_engines_bits() {
 fn python_binding_with_numpy_gets_the_engines_bits() {
     run_all(|_| {
         let mut command = Command::new(numpy()?);
-        command.arg(folder().join("binding.py")).arg(command::library("libane_python", "libane_python.so"));
+        command.arg(folder().join("binding.py")).arg(command::library("libane_python.so"));
         Some(command)
     });
 }
 
 /// A client in C or C++ that is linked with the C library; `None`, and said so, where there is no compiler.
 pub(crate) fn linked(source: &str, scratch: &Path) -> Option<Command> {
-    let library = command::library("libane", "libane.so");
+    let library = command::library("libane.so");
     let folder = library.parent().expect("it lies in a folder").display().to_string();
     let (include, folder, run) =
         (format!("-I{}", include().display()), format!("-L{folder}"), format!("-Wl,-rpath,{folder}"));

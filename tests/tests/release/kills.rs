@@ -293,7 +293,7 @@ fn f4_whatever_is_killed_requests_run_exactly_once_or_end_with_a_name() {
         }
         let where_device = format!("vhost-user:{device_socket}");
         let mut server = Mortal::start(aned::path(), &["--device", &where_device, "--socket-path", &socket]);
-        let client = built("ane-tests", "aned_client");
+        let client = built("aned_client");
         let killing = Killing {
             socket: socket.clone().into(),
             built: add_one(),

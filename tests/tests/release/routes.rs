@@ -98,7 +98,7 @@ fn build(arguments: &[&str], place: &str) -> Option<PathBuf> {
 #[test]
 fn f8_programs_leave_the_same_bytes_whichever_way_they_take() {
     FIGURE.run(|plan| {
-        let program = built("ane-tests", "digests");
+        let program = built("digests");
         let (first, count) = (plan.seed % 1_000_000_000, plan.count);
         let of = |program: &Path, emulator: &[&str], threads| {
             in_parts(first, count, |first, count| digests(program, emulator, first, count, threads))
