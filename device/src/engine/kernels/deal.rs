@@ -79,13 +79,32 @@ pub(super) unsafe fn run<V: Lanes>(deal: &mut Deal<'_>) {
                 count += 1;
             }
         }
-        // SAFETY: as the caller says; the parts are those of strips that fit.
-        unsafe { of_vector::<V>(deal, first, &parts[..count]) };
+        // Masks that are known when this is compiled make no difference to what is written.
+        match parts[..count] {
+            [whole] if whole.mask == mask(V::COUNT) => {
+                let whole = Part { mask: mask(V::COUNT), ..whole };
+                // SAFETY: as the caller says; the parts are those of strips that fit.
+                unsafe { of_vector::<V>(deal, first, &[whole]) };
+            }
+            [lower, upper] if [lower.mask, upper.mask] == HALVES => {
+                let halves = [Part { mask: HALVES[0], ..lower }, Part { mask: HALVES[1], ..upper }];
+                // SAFETY: as above.
+                unsafe { of_vector::<V>(deal, first, &halves) };
+            }
+            // SAFETY: as above.
+            _ => unsafe { of_vector::<V>(deal, first, &parts[..count]) },
+        }
     }
 }
 
-fn mask(lanes: usize) -> u16 {
-    (0..lanes).fold(0, |mask, lane| mask | 1 << lane)
+/// The masks of both halves of the longest vector.
+const HALVES: [u16; 2] = [0x00ff, 0xff00];
+
+const fn mask(lanes: usize) -> u16 {
+    match lanes {
+        LONGEST => u16::MAX,
+        _ => (1 << lanes) - 1,
+    }
 }
 
 /// Deals out a vector of each tap, from some lane on.
@@ -98,16 +117,16 @@ unsafe fn of_vector<V: Lanes>(deal: &mut Deal<'_>, first: usize, parts: &[Part])
     let Deal { plane, lanes, pitch, .. } = *deal;
     let mut tap = deal.tiles.as_mut_ptr();
     for at in (first..plane.len()).step_by(lanes) {
-        let mut last = [0; LONGEST];
-        let from = match plane.get(at..at + V::COUNT) {
-            Some(from) => from,
-            None => {
-                last[..plane.len() - at].copy_from_slice(&plane[at..]);
-                &last
-            }
+        let coefficients = if at + V::COUNT <= plane.len() {
+            // SAFETY: there are halves of a vector; the rest as the caller says.
+            unsafe { V::load_halves(plane.as_ptr().wrapping_add(at)) }
+        } else {
+            let mut last = [0; LONGEST];
+            last[..plane.len() - at].copy_from_slice(&plane[at..]);
+            // SAFETY: as above.
+            unsafe { V::load_halves(last.as_ptr()) }
         };
-        // SAFETY: there are halves of a vector; the rest as the caller says.
-        let coefficients = unsafe { V::load_halves(from.as_ptr()) }.odd();
+        let coefficients = coefficients.odd();
         for part in parts {
             // SAFETY: as the caller says.
             unsafe { coefficients.store_some(tap.wrapping_add(part.to), part.mask) };

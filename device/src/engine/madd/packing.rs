@@ -138,9 +138,15 @@ impl<'a> Packing<'a> {
                     let from = (&coefficients[output * taps + start..], taps);
                     turned_side_by_side(from, count, &mut room[output - outputs.start..], rows);
                 }
-                for output in outputs.clone().step_by(lanes).filter(|_| !turns) {
-                    let from = &coefficients[(output / lanes * taps + start) * lanes..][..count * lanes];
-                    side_by_side(from, lanes, &mut room[output - outputs.start..], rows);
+                let plane =
+                    |output: usize| &coefficients[(output / lanes * taps + start) * lanes..][..count * lanes];
+                if [lanes, outputs.len()] == [4, 8] {
+                    // As compilers often have it.
+                    both_side_by_side([plane(outputs.start), plane(outputs.start + 4)], &mut room);
+                } else if !turns {
+                    for output in outputs.clone().step_by(lanes) {
+                        side_by_side(plane(output), lanes, &mut room[output - outputs.start..], rows);
+                    }
                 }
                 let side_by_side = &room[..count * rows];
                 let whole = side_by_side.len() / LONGEST * LONGEST;
@@ -222,6 +228,16 @@ pub(super) fn turned_side_by_side((from, pitch): (&[u16], usize), taps: usize, t
         for (row, to) in turned(block).iter().zip(to.chunks_mut(rows)).take(count) {
             to[..BLOCK].copy_from_slice(row);
         }
+    }
+}
+
+/// Puts the four lanes of each tap of two planes side by side.
+fn both_side_by_side([a, b]: [&[u16]; 2], to: &mut [u16]) {
+    let planes = a.as_chunks::<4>().0.iter().zip(b.as_chunks::<4>().0);
+    for (to, (a, b)) in to.as_chunks_mut::<8>().0.iter_mut().zip(planes) {
+        let (lower, upper) = to.split_at_mut(4);
+        lower.copy_from_slice(a);
+        upper.copy_from_slice(b);
     }
 }
 
