@@ -239,37 +239,18 @@ impl Array {
         Some(wide)
     }
 
-    /// Computes outputs of one pixel, or finds that this takes more than a vector has.
-    fn multiply(
+    /// Computes shares in single precision, or finds one that takes more; one is enough to end.
+    fn in_singles<J: Send>(
         &mut self,
         threads: usize,
-        vector: &PixelPass<'_>,
-        output: &mut [u16],
         watch: &Watch<'_>,
+        shares: impl Iterator<Item = J> + Send,
+        run: impl Fn(&mut Worker, J, &mut Pace<'_>) -> bool + Sync,
     ) -> bool {
         let is_done = AtomicBool::new(true);
         let workers = self.workers.get_mut(..threads).unwrap_or_default();
-        self.pool.share(workers, watch, vector.shares(output), |_, share, pace| {
-            if !vector.run(share, pace) {
-                is_done.store(false, Ordering::Relaxed);
-            }
-        });
-        is_done.into_inner()
-    }
-
-    /// Computes channels abreast, or finds that this takes more than single precision.
-    fn abreast(
-        &mut self,
-        threads: usize,
-        pass: &ChannelPass<'_>,
-        output: &mut [u16],
-        watch: &Watch<'_>,
-    ) -> bool {
-        let is_done = AtomicBool::new(true);
-        let workers = self.workers.get_mut(..threads).unwrap_or_default();
-        self.pool.share(workers, watch, pass.shares(output), |worker, share, pace| {
-            // One that is not done is enough for all.
-            if is_done.load(Ordering::Relaxed) && !pass.run(share, &mut worker.abreast, pace) {
+        self.pool.share(workers, watch, shares, |worker, share, pace| {
+            if is_done.load(Ordering::Relaxed) && !run(worker, share, pace) {
                 is_done.store(false, Ordering::Relaxed);
             }
         });
@@ -387,14 +368,18 @@ impl Watched<'_> {
             Some(wide) => Definition { shape: wide, coefficients: Some(&room), ..definition },
             None => definition,
         };
-        let is_done = PixelPass::new(array.code, &of_pixel, port)
-            .is_some_and(|vector| array.multiply(threads, &vector, output, watch));
+        let is_done = PixelPass::new(array.code, &of_pixel, port).is_some_and(|pass| {
+            array.in_singles(threads, watch, pass.shares(output), |_, share, pace| pass.run(share, pace))
+        });
         array.wide = room;
         if is_done {
             return Ok(());
         }
-        let is_done = ChannelPass::new(array.code, &definition, port, threads)
-            .is_some_and(|pass| array.abreast(threads, &pass, output, watch));
+        let is_done = ChannelPass::new(array.code, &definition, port, threads).is_some_and(|pass| {
+            array.in_singles(threads, watch, pass.shares(output), |worker, share, pace| {
+                pass.run(share, &mut worker.abreast, pace)
+            })
+        });
         if is_done {
             return Ok(());
         }
