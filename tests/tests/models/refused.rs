@@ -91,6 +91,21 @@ fn kernels_that_no_tensor_has_room_for_are_refused() {
     compile(&net.finish(), &Options::default()).unwrap();
 }
 
+/// Each layer is small in the file, and 512 MB here.
+#[test]
+fn constants_without_end_are_refused_before_they_are_made() {
+    let mut net = Onnx::new(1);
+    let most = net.integers(&[1 << 26]);
+    for _ in 0..40 {
+        net.node("ConstantOfShape", &[&most], &[]);
+    }
+    net.output("y", &[1]);
+    let problems = problems(&net.finish());
+    let refused =
+        |problem: &&ane::model::Problem| problem.to_string().contains("more than 2^27 elements together");
+    assert_eq!(problems.iter().filter(refused).count(), 38, "{problems:?}");
+}
+
 #[test]
 fn everything_that_cannot_be_mapped_is_named_at_once() {
     let mut net = Onnx::new(1);

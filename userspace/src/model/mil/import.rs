@@ -88,7 +88,7 @@ impl Import<'_> {
         let kind = kind.ok_or_else(|| Why::Mode(format!("elements {:?} are not mapped", of.element)))?;
         if let Some(array) = self.options.constants.get(name) {
             of.check("the bound array", array.dims())?;
-            return Ok(self.network.constant(name, array.clone(), kind));
+            return Ok(self.network.stored(name, array.clone(), kind));
         }
         let given = |(axis, extent): (usize, &Option<u64>)| {
             let known = extent.map(|extent| usize::try_from(extent).unwrap_or(usize::MAX));
@@ -121,14 +121,14 @@ impl Import<'_> {
             }
             Constant::Numbers { of, values } => (of, values),
             Constant::Raw { of, bytes } => {
-                let values = decoded(&bytes, &of)?;
+                let values = self.decoded(&bytes, &of)?;
                 (of, values)
             }
             Constant::Blob { of, file, offset } => {
                 let path = file.strip_prefix("@model_path/").unwrap_or(&file);
                 let file = self.files.read(path).map_err(Why::Mode)?;
                 let bytes = blob::read(&file, offset, of.element).map_err(Why::Mode)?;
-                let values = decoded(bytes, &of)?;
+                let values = self.decoded(bytes, &of)?;
                 (of, values)
             }
         };
@@ -137,7 +137,16 @@ impl Import<'_> {
             .kind()
             .ok_or_else(|| Why::Mode(format!("elements {:?} are not mapped", of.element)))?;
         let array = Array::new(extents(&of)?, values)?;
-        Ok(Operand::Value(self.network.constant(name, array, kind)))
+        self.network.has_room_to_store(array.values().len())?;
+        Ok(Operand::Value(self.network.stored(name, array, kind)))
+    }
+
+    fn decoded(&self, bytes: &[u8], of: &Type) -> Result<Vec<f64>, Why> {
+        let count = elements(&extents(of)?)?;
+        self.network.has_room_to_store(count)?;
+        blob::numbers(bytes, of.element, count).ok_or_else(|| {
+            Why::Mode(format!("{} bytes are not {count} elements {:?}", bytes.len(), of.element))
+        })
     }
 
     fn operation(&mut self, mut operation: Operation) {
@@ -228,7 +237,9 @@ impl Import<'_> {
         });
         let shapes: Vec<Vec<usize>> = tensors.map(|value| self.network.dims(value).to_vec()).collect();
         let outputs = operation.outputs.len();
-        let made = if operation.blocks == 0 {
+        let made = if let Err(full) = self.network.is_within_bounds() {
+            Err(full.into())
+        } else if operation.blocks == 0 {
             operators::call(&mut Call::new(&mut self.network, operator, name, arguments, outputs))
         } else {
             Err(Why::Mode("operations with blocks of their own are not mapped".to_owned()))
@@ -273,10 +284,4 @@ fn extents(of: &Type) -> Result<Vec<usize>, Why> {
             .ok_or_else(|| Why::Mode("an extent of the constant is not known".to_owned()))
     };
     of.dims.iter().map(extent).collect()
-}
-
-fn decoded(bytes: &[u8], of: &Type) -> Result<Vec<f64>, Why> {
-    let count = elements(&extents(of)?)?;
-    blob::numbers(bytes, of.element, count)
-        .ok_or_else(|| Why::Mode(format!("{} bytes are not {count} elements {:?}", bytes.len(), of.element)))
 }

@@ -33,9 +33,12 @@ pub enum Fault {
     Operands { wanted: &'static str, given: usize },
     #[error("a tensor of {dims:?} has no element")]
     Empty { dims: Vec<usize> },
-    /// All constants together.
-    #[error("constants of the model have more than 2^27 elements together")]
-    Constants,
+    /// All constants of the model together.
+    #[error("constants in the model have more than 2^29 elements together")]
+    Stored,
+    /// All that layers make of them.
+    #[error("constants that are computed before the run have more than 2^27 elements together")]
+    Computed,
     /// More work before the run than anybody waits for.
     #[error("computing it before the run takes {products} products; 2^32 are the most")]
     Work { products: u64 },

@@ -72,12 +72,18 @@ pub struct Network {
     pub notes: Vec<String>,
     /// Whether the client fills the result of a layer.
     is_cut: bool,
-    /// Elements of all constants, and places that layers pick.
-    known: u64,
+    /// Elements of constants that the model has, or the user gives.
+    stored: u64,
+    /// Elements of all other constants, and places that layers pick.
+    computed: u64,
 }
 
-/// Most elements of all constants together: 1 GB of doubles.
-const KNOWN_MAX: u64 = 1 << 27;
+/// Most elements of the model's own constants together: 4 GB of doubles. (Chosen) Several may be one part of a file, so the size
+/// of files is no bound.
+const STORED_MAX: u64 = 1 << 29;
+
+/// Most elements of all other constants together: 1 GB of doubles.
+const COMPUTED_MAX: u64 = 1 << 27;
 
 impl Network {
     /// A tensor that the client fills.
@@ -173,8 +179,31 @@ impl Network {
         }
     }
 
-    /// A tensor of which everything is known.
+    /// A tensor of which everything is known before the run.
     pub fn constant(&mut self, name: &str, array: Array, kind: Kind) -> ValueId {
+        self.computed += array.values().len() as u64;
+        self.value(name, array.dims().to_vec(), kind, Some(array))
+    }
+
+    /// A constant of these extents, with the result of `value` at each place in the dense order.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault`] where there is no room for so many elements.
+    pub fn filled(
+        &mut self,
+        name: &str,
+        dims: Vec<usize>,
+        kind: Kind,
+        value: impl FnMut(usize) -> f64,
+    ) -> Result<ValueId, Fault> {
+        self.has_room(&dims)?;
+        Ok(self.constant(name, Array::from_fn(dims, value)?, kind))
+    }
+
+    /// A constant that the model has itself, or the user gives: [`has_room_to_store`](Self::has_room_to_store) said yes.
+    pub fn stored(&mut self, name: &str, array: Array, kind: Kind) -> ValueId {
+        self.stored += array.values().len() as u64;
         self.value(name, array.dims().to_vec(), kind, Some(array))
     }
 
@@ -190,6 +219,7 @@ impl Network {
         inputs: &[ValueId],
         kind: Kind,
     ) -> Result<ValueId, Fault> {
+        self.is_within_bounds()?;
         let operands: Vec<&[usize]> =
             inputs.iter().map(|&input| self.values[input].dims.as_slice()).collect();
         let dims = shape::infer(&operation, &operands)?;
@@ -224,7 +254,7 @@ impl Network {
         // Places that are picked stay as long as constants do, and may be as many.
         if let Operation::Take { indices, .. } = &operation {
             self.has_room(&[indices.len()])?;
-            self.known += indices.len() as u64;
+            self.computed += indices.len() as u64;
         }
         let output = self.value(name, dims, kind, None);
         self.nodes.push(Node { name: name.to_owned(), operation, inputs: inputs.to_vec(), output });
@@ -243,8 +273,23 @@ impl Network {
 
     /// Refuses a constant for which there is no room beside the others.
     pub(in crate::model) fn has_room(&self, dims: &[usize]) -> Result<(), Fault> {
-        let all = self.known.saturating_add(array::elements(dims)? as u64);
-        if all > KNOWN_MAX { Err(Fault::Constants) } else { Ok(()) }
+        let all = self.computed.saturating_add(array::elements(dims)? as u64);
+        if all > COMPUTED_MAX { Err(Fault::Computed) } else { Ok(()) }
+    }
+
+    /// Whether constants for which nobody asked [`has_room`](Self::has_room) fit: of those there is one for a layer, or few.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Computed`] where they do not.
+    pub(in crate::model) fn is_within_bounds(&self) -> Result<(), Fault> {
+        self.has_room(&[0])
+    }
+
+    /// Refuses so many elements in the model for which there is no room beside the others.
+    pub(in crate::model) fn has_room_to_store(&self, elements: usize) -> Result<(), Fault> {
+        let all = self.stored.saturating_add(elements as u64);
+        if all > STORED_MAX { Err(Fault::Stored) } else { Ok(()) }
     }
 
     /// Whole numbers that the run computes in another order.
@@ -263,7 +308,6 @@ impl Network {
     }
 
     fn value(&mut self, name: &str, dims: Vec<usize>, kind: Kind, constant: Option<Array>) -> ValueId {
-        self.known += constant.as_ref().map_or(0, |array| array.values().len() as u64);
         self.values.push(Value { name: name.to_owned(), dims, kind, constant });
         self.values.len() - 1
     }
@@ -288,5 +332,27 @@ impl Network {
             _ => false,
         };
         (same && idle).then_some(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_have_room_up_to_their_bounds() {
+        let mut network = Network { stored: STORED_MAX - 2, computed: COMPUTED_MAX - 2, ..Network::default() };
+        assert_eq!(network.has_room_to_store(3), Err(Fault::Stored));
+        assert_eq!(network.has_room_to_store(2), Ok(()));
+        network.stored("of the model", Array::list([1.0, 2.0]), Kind::Real);
+        assert_eq!(network.has_room_to_store(1), Err(Fault::Stored));
+
+        assert_eq!(network.filled("three", vec![3], Kind::Real, |_| 0.0), Err(Fault::Computed));
+        let two = network.filled("two", vec![2], Kind::Real, |_| 0.0).unwrap();
+        assert_eq!(network.is_within_bounds(), Ok(()));
+        // A layer may make one for which it did not ask: the next layer is refused.
+        network.constant("one more", Array::scalar(0.0), Kind::Real);
+        let next = network.add("next", Operation::Map(operation::Map::Relu), &[two], Kind::Real);
+        assert_eq!(next, Err(Fault::Computed));
     }
 }

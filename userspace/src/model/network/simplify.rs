@@ -145,7 +145,7 @@ impl Network {
             },
             None => vec![0.0; outputs],
         };
-        if convolution.activation.is_some() {
+        if convolution.activation.is_some() || self.has_room(weights.dims()).is_err() {
             return false;
         }
         let (weights, bias) = match kind {

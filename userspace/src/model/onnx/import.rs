@@ -109,10 +109,10 @@ impl Import<'_> {
     fn tensors(&mut self, graph: &Graph<'_>) {
         let files = Files::new(&self.options.beside);
         for (index, bytes) in graph.initializers.iter().enumerate() {
-            match tensor::read_beside(bytes, &files) {
+            match tensor::read_beside(bytes, &files, |count| self.network.has_room_to_store(count)) {
                 Ok((name, _, _)) if self.names.contains_key(&name) => self.twice("initializer", &name),
                 Ok((name, array, kind)) => {
-                    let value = self.network.constant(&name, array, kind);
+                    let value = self.network.stored(&name, array, kind);
                     self.types.extend(tensor::element(bytes).map(|element| (value, element)));
                     self.names.insert(name, Some(value));
                 }
@@ -184,7 +184,7 @@ impl Import<'_> {
             return Err(Why::Mode(format!("the bound array has the shape {have:?}; the model says {told}")));
         }
         let kind = tensor::kind(input.element).unwrap_or(Kind::Real);
-        Ok(Some(self.network.constant(&input.name, array.clone(), kind)))
+        Ok(Some(self.network.stored(&input.name, array.clone(), kind)))
     }
 
     /// Whether a tensor of the model may have these extents, by what the model says of it.
@@ -276,6 +276,7 @@ impl Import<'_> {
         let (network, types) = (&mut self.network, &self.types);
         let opset = self.opset.unwrap_or(operators::OPSET_OF_OTHERS);
         let seen = RefCell::default();
+        let bounds = network.is_within_bounds();
         let mut call = Call { network, node, name, inputs, outputs, wanted, opset, types, seen };
         let made = if !operators::is_known(&node.domain, &node.operator) {
             Err(Why::Operation)
@@ -284,7 +285,7 @@ impl Import<'_> {
                 "the model does not say the version (opset) of the standard's operators".to_owned(),
             ))
         } else {
-            operators::call(&mut call)
+            bounds.map_err(Why::from).and_then(|()| operators::call(&mut call))
         };
         let made = cut::rows(&mut self.network, self.options, node.outputs.first(), made);
         match made {

@@ -41,11 +41,15 @@ pub(super) const fn kind(element: u64) -> Option<Kind> {
 ///
 /// Its fault.
 pub fn read(bytes: &[u8]) -> Result<(String, Array, Kind), TensorError> {
-    read_beside(bytes, &Files::new(&Beside::Nothing))
+    read_beside(bytes, &Files::new(&Beside::Nothing), |_| Ok(()))
 }
 
-/// The same, with elements that may lie in another file.
-pub(super) fn read_beside(bytes: &[u8], files: &Files<'_>) -> Result<(String, Array, Kind), TensorError> {
+/// The same, with elements that may lie in another file. `has_room` is asked before there are any.
+pub(super) fn read_beside(
+    bytes: &[u8],
+    files: &Files<'_>,
+    has_room: impl Fn(usize) -> Result<(), Fault>,
+) -> Result<(String, Array, Kind), TensorError> {
     let (mut name, mut element, mut dims) = (String::new(), 0, Vec::new());
     let mut raw: Option<&[u8]> = None;
     let (mut singles, mut integers, mut doubles) = (Vec::new(), Vec::new(), Vec::new());
@@ -71,6 +75,7 @@ pub(super) fn read_beside(bytes: &[u8], files: &Files<'_>) -> Result<(String, Ar
     };
     let dims = dims.iter().map(extent).collect::<Result<Vec<_>, _>>()?;
     let count = elements(&dims)?;
+    has_room(count)?;
     let file;
     if is_external {
         file = files.read(&external.location).map_err(TensorError::External)?;
@@ -239,4 +244,22 @@ fn numbers(element: u64, raw: &[u8]) -> Option<Vec<f64>> {
         25 | 26 => unpacked(raw, 2, element == 26),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_asked_for_before_elements_are_read() {
+        // A list of four singles, of which there is none.
+        let message = [0x08, 4, 0x10, 1];
+        let files = Files::new(&Beside::Nothing);
+        let read = |room| {
+            let has_room = |count| if count > room { Err(Fault::Stored) } else { Ok(()) };
+            read_beside(&message, &files, has_room).unwrap_err()
+        };
+        assert_eq!(read(3), TensorError::Fault(Fault::Stored));
+        assert_eq!(read(4), TensorError::Fault(Fault::Length { dims: vec![4], values: 0 }));
+    }
 }

@@ -124,8 +124,7 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
             let (shape, value) = (call.list("shape")?.unwrap_or_default(), call.number("value", 0.0)?);
             let dims = extents(&shape)?;
             let kind = call.optional("value").map_or(Kind::Real, |value| call.kind(value));
-            let array = Array::from_fn(dims, |_| value)?;
-            one(call.network.constant(call.name, array, kind))
+            one(call.network.filled(call.name, dims, kind, |_| value)?)
         }
         "range_1d" => {
             let operands = [call.tensor("start")?, call.tensor("end")?, call.tensor("step")?];

@@ -3,7 +3,7 @@
 use super::{Call, Made, mode, one};
 use crate::model::layers::Layers;
 use crate::model::network::operation::{JoinKind, Post, Reduce, ReduceKind};
-use crate::model::network::{Array, Operation, ValueId};
+use crate::model::network::{Kind, Operation, ValueId};
 use crate::model::onnx::operators::Setting::{Integer, Integers, Single};
 use crate::model::problem::Why;
 
@@ -99,8 +99,7 @@ fn or_all(call: &mut Call<'_>, name: &'static str, dims: &[usize], value: f64) -
     if let Some(given) = call.optional(name) {
         return Ok(given);
     }
-    let array = Array::from_fn(dims.to_vec(), |_| value)?;
-    Ok(call.constant(array))
+    Ok(call.network.filled(call.name, dims.to_vec(), Kind::Real, |_| value)?)
 }
 
 /// Mean and deviation over any axes; factor and addend have the extents of these.

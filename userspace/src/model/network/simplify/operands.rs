@@ -6,7 +6,7 @@
 use crate::model::network::array::Array;
 use crate::model::network::evaluate::{both, evaluate};
 use crate::model::network::operation::{Join, JoinKind, Linear, Operation};
-use crate::model::network::{Kind, Network, Node, ValueId};
+use crate::model::network::{Fault, Kind, Network, Node, ValueId};
 
 /// A factor or an addend of `x`.
 struct Applied {
@@ -39,6 +39,9 @@ impl Network {
                 continue;
             }
             let Some(applied) = self.applied(&self.nodes[at]) else { continue };
+            if self.have_room(&readers[made]).is_err() {
+                continue;
+            }
             let all: Option<Vec<Taken>> =
                 readers[made].iter().map(|&reader| self.taken(&self.nodes[reader], made, &applied)).collect();
             let Some(all) = all else { continue };
@@ -49,6 +52,15 @@ impl Network {
             readers[applied.x].retain(|&reader| reader != at);
             readers[applied.x].extend(products);
         }
+    }
+
+    /// Whether there is room for another matrix of each of these products.
+    fn have_room(&self, products: &[usize]) -> Result<(), Fault> {
+        let elements = |&product: &usize| {
+            let known = self.nodes[product].inputs.iter().filter_map(|&input| self.known(input));
+            known.map(|array| array.values().len()).sum::<usize>()
+        };
+        self.has_room(&[products.iter().map(elements).sum()])
     }
 
     fn applied(&self, node: &Node) -> Option<Applied> {

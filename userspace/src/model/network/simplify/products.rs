@@ -88,7 +88,8 @@ impl Network {
             Some(&bias) => Some(self.known(bias)?),
             None => None,
         };
-        if !is_for_outputs(constant, self.dims(node.output), matrix.dims(), side) {
+        let fits = is_for_outputs(constant, self.dims(node.output), matrix.dims(), side);
+        if !fits || self.has_room(matrix.dims()).is_err() {
             return None;
         }
         if kind == JoinKind::Multiply {

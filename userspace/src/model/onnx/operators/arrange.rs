@@ -22,8 +22,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
                 }
                 None => (0.0, Kind::Real),
             };
-            let array = Array::from_fn(dims, |_| value)?;
-            one(call.constant(array, kind))
+            one(call.network.filled(call.name, dims, kind, |_| value)?)
         }
         "Shape" => {
             let dims = call.dims(call.x(0)?);
@@ -47,10 +46,8 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
                 return Err(Call::mode("only matrices have a diagonal"));
             };
             let k = call.integer("k", 0);
-            let array = Array::from_fn(dims, |at| {
-                f64::from(u8::from((at % columns) as i64 - (at / columns) as i64 == k))
-            })?;
-            one(call.constant(array, Kind::Real))
+            let is_on = |at| (at % columns) as i64 - (at / columns) as i64 == k;
+            one(call.network.filled(call.name, dims, Kind::Real, |at| f64::from(u8::from(is_on(at))))?)
         }
         "Trilu" => triangle(call),
         "Reshape" => {
@@ -123,7 +120,8 @@ fn constant(call: &mut Call<'_, '_>) -> Made {
     let integers = |list: &[i64]| Array::list(list.iter().map(|&value| value as f64));
     if let Some(bytes) = call.attribute("value").and_then(|value| value.tensor) {
         let (_, array, kind) = tensor::read(bytes).map_err(|why| Call::mode(why.to_string()))?;
-        return one(call.constant(array, kind));
+        call.network.has_room_to_store(array.values().len())?;
+        return one(call.network.stored(call.name, array, kind));
     }
     let (array, kind) = if let Some(value) = call.attribute("value_float") {
         (Array::scalar(value.single.into()), Kind::Real)
@@ -145,8 +143,7 @@ fn range(call: &mut Call<'_, '_>) -> Made {
     let count = ((limit - start) / delta).ceil().max(0.0);
     let count = if count.is_finite() { count as usize } else { usize::MAX };
     let kind = call.kind(call.x(0)?);
-    let array = Array::from_fn(vec![count], |at| start + at as f64 * delta)?;
-    one(call.constant(array, kind))
+    one(call.network.filled(call.name, vec![count], kind, |at| start + at as f64 * delta)?)
 }
 
 /// The part above or below a diagonal, by a product with ones and zeros.

@@ -5,7 +5,7 @@
 use super::{Call, Made, linear, one};
 use crate::model::layers::Layers;
 use crate::model::network::operation::{Join, JoinKind, Map};
-use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
+use crate::model::network::{Fault, Kind, Operation, ValueId};
 use crate::model::problem::Why;
 
 /// The standard's number of an unsigned byte, which a result is that nothing says otherwise of.
@@ -127,11 +127,12 @@ fn spread(call: &mut Call<'_, '_>, operand: ValueId, x: ValueId, axis: i64) -> R
     }
     // Behind each place along the axis lie so many elements.
     let behind: usize = dims[axis + 1..].iter().product();
-    let values = known.values();
-    let array = Array::from_fn(dims.clone(), |at| {
+    let values = known.clone();
+    let values = values.values();
+    let spread = call.network.filled(call.name, dims.clone(), Kind::Real, |at| {
         let (rest, inner) = (at / behind, at % behind);
         let (outer, place) = (rest / dims[axis], rest % dims[axis]);
         values[(outer * own[axis] + place / length) * behind + inner]
     })?;
-    Ok(call.constant(array, Kind::Real))
+    Ok(spread)
 }

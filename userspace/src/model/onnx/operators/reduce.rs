@@ -3,7 +3,7 @@
 use super::{Call, Made, one};
 use crate::model::layers::Layers;
 use crate::model::network::operation::{Cut, JoinKind, Map, Post, Reduce, ReduceKind};
-use crate::model::network::{Array, Kind, Operation, ValueId};
+use crate::model::network::{Kind, Operation, ValueId};
 use crate::model::problem::Why;
 
 /// Most factors of a product over axes: each is a task.
@@ -142,8 +142,7 @@ fn product(call: &mut Call<'_, '_>, x: ValueId, axes: &[usize]) -> Result<ValueI
         if extent == 0 {
             let mut dims = call.dims(product);
             dims[axis] = 1;
-            call.network.has_room(&dims)?;
-            product = call.constant(Array::from_fn(dims, |_| 1.0)?, call.kind(x));
+            product = call.network.filled(call.name, dims, call.kind(x), |_| 1.0)?;
             continue;
         }
         let all = product;
