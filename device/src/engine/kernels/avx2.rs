@@ -4,15 +4,34 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
+use super::apart::{Exponents, TOGETHER};
 use super::intrinsics::{instructions, memory, sixteen_halves};
 use super::lanes::{
     ANCHOR, Doubles, Fused, HALF_DIGIT, LAST_DIGITS, Lanes, Outputs, SINGLES_HOLD, store_lanes,
 };
-use super::measure::{EXPONENT, LEAST, LOWEST};
-use super::sparse::{Exponents, TOGETHER};
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
 use crate::engine::numerics::product::UNIT;
+
+/// Which bits of a byte are set, in order, for each byte. Behind the last one is anything.
+static PLACES: [[u8; 8]; 256] = {
+    let mut all = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < all.len() {
+        let (mut bit, mut count) = (0, 0);
+        while bit < 8 {
+            all[byte][count] = bit;
+            count += byte >> bit & 1;
+            // The last one may have been written where there is no room for another.
+            if count == 8 {
+                break;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    all
+};
 
 /// A register of AVX with singles.
 #[derive(Clone, Copy)]
@@ -194,19 +213,12 @@ impl Fused for Avx2 {
             Self(_mm256_fmadd_ps(_mm256_and_ps(a.0, kept), b.0, self.0))
         };
         magnitude(self) -> Self = Self(_mm256_and_ps(self.0, _mm256_castsi256_ps(_mm256_set1_epi32(i32::MAX))));
-        less_dropped(self, a: Self, b: Self) -> Self = {
-            let exponent = _mm256_and_si256(_mm256_castps_si256(b.0), _mm256_set1_epi32(EXPONENT.cast_signed()));
-            let exponent = _mm256_max_epi32(exponent, _mm256_set1_epi32(LOWEST.cast_signed()));
-            let least = _mm256_sub_epi32(_mm256_set1_epi32(LEAST.cast_signed()), exponent);
-            let drops = _mm256_cmp_ps::<_CMP_LT_OQ>(a.magnitude().0, _mm256_castsi256_ps(least));
-            Self(_mm256_fnmadd_ps(_mm256_and_ps(a.0, drops), b.0, self.0))
-        };
     }
 
     memory! {
-        common(a: &[Exponents; TOGETHER], b: &[Exponents; TOGETHER]) -> u64 = {
+        common(a: *const Exponents, b: *const Exponents) -> u64 = {
             let apart = |first: usize| {
-                let [a, b] = [a, b].map(|all| _mm256_loadu_si256(all.as_ptr().wrapping_add(first).cast()));
+                let [a, b] = [a, b].map(|all| _mm256_loadu_si256(all.wrapping_add(first).cast()));
                 _mm256_cmpeq_epi16(_mm256_and_si256(a, b), _mm256_setzero_si256())
             };
             let half = |first: usize| {
@@ -217,11 +229,14 @@ impl Fused for Avx2 {
             };
             half(0) | half(TOGETHER / 2) << 32
         };
-        common_rows(each: *const Exponents, operands: Exponents) -> u8 = {
-            let both = _mm_and_si128(_mm_loadl_epi64(each.cast()), _mm_set1_epi16(operands.cast_signed()));
-            let apart = _mm_cmpeq_epi16(both, _mm_setzero_si128());
-            // A bit for each row, those of the lower half.
-            0xf & !_mm_movemask_epi8(_mm_packs_epi16(apart, apart)).to_le_bytes()[0]
+        list(which: u64, first: u32, to: *mut u32) = {
+            let mut to = to;
+            for (at, byte) in (0..).step_by(8).zip(which.to_le_bytes()) {
+                let places = _mm256_cvtepu8_epi32(_mm_loadl_epi64(PLACES[usize::from(byte)].as_ptr().cast()));
+                let places = _mm256_add_epi32(places, _mm256_set1_epi32(first.wrapping_add(at).cast_signed()));
+                _mm256_storeu_si256(to.cast(), places);
+                to = to.wrapping_add(byte.count_ones() as usize);
+            }
         };
     }
 

@@ -1,13 +1,11 @@
 //! Sixteen lanes: AVX-512 with F16C.
 #![expect(unsafe_code, reason = "intrinsics")]
 
-use std::arch::asm;
 use std::arch::x86_64::*;
 
+use super::apart::{Exponents, TOGETHER};
 use super::intrinsics::{instructions, memory, sixteen_halves};
 use super::lanes::{ANCHOR, Doubles, Fused, HALF_DIGIT, LAST_DIGITS, LONGEST, Lanes, Outputs, SINGLES_HOLD};
-use super::measure::{EXPONENT, LEAST, LOWEST};
-use super::sparse::{Exponents, TOGETHER};
 use super::turn::BLOCK;
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
@@ -20,20 +18,6 @@ pub(super) struct Avx512(__m512);
 /// A register of AVX-512 with doubles.
 #[derive(Clone, Copy)]
 pub(super) struct Doubles512(__m512d);
-
-/// The same numbers. A compiler that knows that a sum was loaded makes a mask on it one on its store, and what such a store
-/// writes is slow to read.
-///
-/// # Safety
-///
-/// The processor has the unit.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn opaque(mut numbers: __m512) -> __m512 {
-    // SAFETY: there is no instruction.
-    unsafe { asm!("/* {} */", inout(zmm_reg) numbers, options(pure, nomem, nostack, preserves_flags)) };
-    numbers
-}
 
 /// Rows become columns, in each half of the registers by itself; see [`turn`](super::turn).
 ///
@@ -256,31 +240,25 @@ impl Fused for Avx512 {
         plus_kept(self, a: Self, b: Self, magnitude: Self, least: Self) -> Self =
             Self(_mm512_mask3_fmadd_ps(a.0, b.0, self.0, magnitude.at_least(least)));
         magnitude(self) -> Self = Self(_mm512_abs_ps(self.0));
-        less_dropped(self, a: Self, b: Self) -> Self = {
-            let exponent = _mm512_and_si512(_mm512_castps_si512(b.0), _mm512_set1_epi32(EXPONENT.cast_signed()));
-            let exponent = _mm512_max_epi32(exponent, _mm512_set1_epi32(LOWEST.cast_signed()));
-            let least = _mm512_sub_epi32(_mm512_set1_epi32(LEAST.cast_signed()), exponent);
-            let drops = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a.magnitude().0, _mm512_castsi512_ps(least));
-            Self(_mm512_mask3_fnmadd_ps(a.0, b.0, opaque(self.0), drops))
-        };
     }
 
     memory! {
-        common(a: &[Exponents; TOGETHER], b: &[Exponents; TOGETHER]) -> u64 = {
+        common(a: *const Exponents, b: *const Exponents) -> u64 = {
             let half = |first: usize| {
-                let [a, b] = [a, b].map(|all| _mm512_loadu_si512(all.as_ptr().wrapping_add(first).cast()));
+                let [a, b] = [a, b].map(|all| _mm512_loadu_si512(all.wrapping_add(first).cast()));
                 u64::from(_mm512_test_epi16_mask(a, b))
             };
             half(0) | half(TOGETHER / 2) << 32
         };
-        common_rows(each: *const Exponents, operands: Exponents) -> u8 = {
-            let operands = _mm_set1_epi16(operands.cast_signed());
-            _mm_test_epi16_mask(_mm_loadu_si128(each.cast()), operands)
-        };
-        put_places(rows: u8, first: u32, to: *mut u32) = {
-            let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-            let places = _mm256_add_epi32(places, _mm256_set1_epi32(first.cast_signed()));
-            _mm256_storeu_si256(to.cast(), _mm256_maskz_compress_epi32(rows, places));
+        list(which: u64, first: u32, to: *mut u32) = {
+            let mut to = to;
+            for at in (0..u64::BITS).step_by(16) {
+                let which = (which >> at & 0xffff) as u16;
+                let places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+                let places = _mm512_add_epi32(places, _mm512_set1_epi32(first.wrapping_add(at).cast_signed()));
+                _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(which, places));
+                to = to.wrapping_add(which.count_ones() as usize);
+            }
         };
     }
 

@@ -1,5 +1,7 @@
 //! The arguments of a kernel: operands, coefficients, and the place of the sums.
 
+use super::apart::Parted;
+
 /// Where the operands of each tap lie in a panel.
 #[derive(Debug, Default)]
 pub(crate) struct Offsets {
@@ -50,8 +52,8 @@ pub(crate) enum Adding<'a> {
         begin: Option<&'a [i32]>,
         /// How many taps; in all they are those of the block.
         chunks: &'a [usize],
-        /// The places of coefficients with products that are dropped, if these are to be taken off instead of looked for one by one.
-        dropped: Option<&'a [u32]>,
+        /// The taps with products that are dropped and those without, if they are told apart.
+        parted: Option<&'a Parted>,
         /// How far behind these coefficients those of the next block begin, which are asked for meanwhile.
         ahead: usize,
     },
@@ -80,10 +82,11 @@ impl Block<'_> {
             && reaches(block, self.sums.len())
             && (self.least.is_empty() || reaches(coefficients, self.least.len()))
             && match &self.adding {
-                Adding::Singles { coefficients: all, begin, chunks, .. } => {
+                Adding::Singles { coefficients: all, begin, chunks, parted, .. } => {
                     reaches(coefficients, all.len())
                         && begin.is_none_or(|begin| begin.len() == rows)
                         && chunks.iter().sum::<usize>() == taps
+                        && parted.is_none_or(|parted| parted.is_of(taps, rows))
                 }
                 Adding::Doubles { coefficients: all } => reaches(coefficients, all.len()),
                 Adding::Watched { coefficients: all, fates } => {

@@ -5,7 +5,7 @@
 
 use std::array;
 
-use super::sparse::{Exponents, TOGETHER};
+use super::apart::Exponents;
 use super::turn::{self, BLOCK};
 use super::vector::Tap;
 use crate::engine::numerics::bounds::Bounds;
@@ -169,39 +169,20 @@ pub(super) trait Fused: Lanes {
 
     fn magnitude(self) -> Self;
 
-    /// `self - a * b`, rounded once, where such a product is dropped, and `self` elsewhere. All of `b` are one number, whose exponent is
-    /// below -2. The limit is that of [`least`](super::measure::least), computed in vectors: that takes fewer instructions than to
-    /// compute it once and to spread it.
-    fn less_dropped(self, a: Self, b: Self) -> Self;
-
     /// The pairs of sets that have an exponent in common, a bit for each.
     ///
     /// # Safety
     ///
-    /// The processor has the unit.
-    unsafe fn common(a: &[Exponents; TOGETHER], b: &[Exponents; TOGETHER]) -> u64;
+    /// The processor has the unit, and [`TOGETHER`](super::apart::TOGETHER) of each can be read.
+    unsafe fn common(a: *const Exponents, b: *const Exponents) -> u64;
 
-    /// The rows of a tap whose coefficients drop one of these exponents, a bit for each.
+    /// Writes which bits are set, in order, if bit 0 is `first`. Behind the last one `COUNT` more may be written, which may be
+    /// anything: how many bits are set is hard to guess for a processor.
     ///
     /// # Safety
     ///
-    /// The processor has the unit, and the exponents of `ROWS` coefficients can be read.
-    unsafe fn common_rows(each: *const Exponents, operands: Exponents) -> u8;
-
-    /// Writes the places of the rows whose bits are set, if the first row has this one. What is behind them may be anything.
-    ///
-    /// # Safety
-    ///
-    /// The processor has the unit, and `ROWS` places can be written.
-    #[inline(always)]
-    unsafe fn put_places(mut rows: u8, first: u32, to: *mut u32) {
-        // How many there are is hard to guess for a processor.
-        for at in 0..Self::ROWS {
-            // SAFETY: as the caller says.
-            unsafe { to.wrapping_add(at).write(first.wrapping_add(rows.trailing_zeros())) };
-            rows &= rows.wrapping_sub(1);
-        }
-    }
+    /// The processor has the unit, and so many numbers can be written.
+    unsafe fn list(which: u64, first: u32, to: *mut u32);
 
     /// Puts eight halves of each of `COUNT` rows side by side: eight vectors with a half of each row.
     ///

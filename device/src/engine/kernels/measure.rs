@@ -103,11 +103,11 @@ fn of_all<T: Copy>(mut lanes: [T; LONGEST], of: impl Fn(T, T) -> T) -> T {
 }
 
 /// The exponent field of a single.
-pub(super) const EXPONENT: u32 = 0x7f80_0000;
+const EXPONENT: u32 = 0x7f80_0000;
 /// The field of the smallest exponent of the array: numbers below 2^-14 have that exponent, too.
-pub(super) const LOWEST: u32 = power(-14);
+const LOWEST: u32 = power(-14);
 /// Two to the -16, with a field of an exponent to be taken off it.
-pub(super) const LEAST: u32 = power(-16) + power(0);
+const LEAST: u32 = power(-16) + power(0);
 
 const fn power(exponent: i8) -> u32 {
     ((127 + exponent as i32) as u32) << 23

@@ -17,6 +17,7 @@
 )]
 
 mod abreast;
+mod apart;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -41,7 +42,6 @@ pub(super) mod planar_vector;
 mod portable;
 mod prefetch;
 mod single;
-mod sparse;
 mod spread;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
@@ -51,6 +51,7 @@ mod vector;
 mod window;
 
 pub(crate) use self::abreast::{Abreast, Interleave, Magnitudes};
+pub(crate) use self::apart::{Exponents, Parted, TOGETHER};
 pub(crate) use self::block::{Adding, Block, Offsets};
 pub(crate) use self::copy::{Gather, Source, Stretch};
 pub(crate) use self::deal::{Deal, Strip};
@@ -58,7 +59,6 @@ pub(crate) use self::double::SCALE;
 pub(crate) use self::finish::{Finish, Pixels, Port};
 pub(crate) use self::measure::{Extent, GRANULE};
 pub(crate) use self::ordered::{LOWEST, half};
-pub(crate) use self::sparse::{DroppedExponents, Exponents, room};
 pub(crate) use self::spread::Spread;
 pub(crate) use self::vector::{MOST_OUTPUTS, Stream, Tap};
 pub(crate) use self::window::Window;
@@ -161,8 +161,8 @@ impl Kernel {
     }
 }
 
-/// Finds the coefficients of which a product is dropped, from the exponents that they drop and those of the operands.
-type Find = unsafe fn(DroppedExponents<'_>, &[Exponents], &mut [u32]) -> Option<usize>;
+/// Parts taps by their coefficients, the exponents that these drop, those of their operands, and chunks.
+type Part = unsafe fn(&[f32], &[Exponents], &[Exponents], &[usize], &mut Parted) -> bool;
 
 /// Looks for products that are dropped. The arguments are a panel, the places of its taps, its columns, its rows, and the
 /// limits from which products count.
@@ -195,9 +195,8 @@ pub(crate) struct Code {
     drops: Drops,
     peak: unsafe fn(&[i32], &[i32]) -> Option<u32>,
     dropped: unsafe fn(&[f32], &mut [Exponents]),
-    dropped_of_taps: unsafe fn(&[Exponents], &mut [Exponents]),
     exponents: unsafe fn(&[f32], &mut [Exponents]),
-    find: Option<Find>,
+    part: Option<Part>,
     stream: Option<unsafe fn(&mut Stream<'_>) -> u16>,
     /// Outputs that are streamed together, few and many.
     streamed: [usize; 2],
@@ -307,16 +306,10 @@ impl Code {
         unsafe { (self.peak)(units, fates) }
     }
 
-    /// The exponents of operands that each coefficient drops.
+    /// The exponents of operands that any coefficient of a tap drops, for each tap of a tile.
     pub(crate) fn dropped(&self, coefficients: &[f32], to: &mut [Exponents]) {
         // SAFETY: a `Code` is handed out where the unit is there.
         unsafe { (self.dropped)(coefficients, to) };
-    }
-
-    /// The exponents that any coefficient of a tap drops, from those of each coefficient of a tile.
-    pub(crate) fn dropped_of_taps(&self, each: &[Exponents], to: &mut [Exponents]) {
-        // SAFETY: a `Code` is handed out where the unit is there.
-        unsafe { (self.dropped_of_taps)(each, to) };
     }
 
     /// The exponents of the operands of each tap of a panel.
@@ -325,22 +318,18 @@ impl Code {
         unsafe { (self.exponents)(panel, to) };
     }
 
-    /// Finds the coefficients of a tile that have a product to be dropped, from the exponents that they drop and those of the operands.
-    /// Gives their number, or none where there are many, or kernels do not ask for them.
-    ///
-    /// # Panics
-    ///
-    /// Panics if places do not have [`room`], which is a mistake of this program and of no guest.
-    pub(crate) fn find(
+    /// Parts the taps of a block by the exponents that they drop and those of their operands, of which there are [`TOGETHER`] more than
+    /// taps. Gives nothing where no product is dropped, or kernels do not ask for it.
+    pub(crate) fn part<'a>(
         &self,
-        dropped: DroppedExponents<'_>,
-        operands: &[Exponents],
-        places: &mut [u32],
-    ) -> Option<usize> {
-        let run = self.find?;
-        assert!(places.len() >= room(dropped.each.len()), "places have room for what is found");
-        // SAFETY: a `Code` is handed out where the unit is there, and there is room.
-        unsafe { run(dropped, operands, places) }
+        coefficients: &[f32],
+        [dropped, operands]: [&[Exponents]; 2],
+        chunks: &[usize],
+        parted: &'a mut Parted,
+    ) -> Option<&'a Parted> {
+        let run = self.part?;
+        // SAFETY: a `Code` is handed out where the unit is there.
+        unsafe { run(coefficients, dropped, operands, chunks, parted) }.then_some(&*parted)
     }
 
     /// The most outputs that are streamed together, of which `fits` says that they lie side by side; none if a matrix cannot be

@@ -6,10 +6,10 @@
 //! and the sum starts anew in the middle.
 #![expect(unsafe_code, reason = "reads and writes what `Block::fits` has seen to be there")]
 
+use super::apart::{Parted, PartedChunk};
 use super::block::Block;
 use super::lanes::{ANCHOR, Fused};
 use super::prefetch;
-use super::sparse;
 
 /// Taps that are written out one after the other: a loop that ends often ends with a branch that processors guess
 /// wrong, and what they guessed wrong costs as much as several taps.
@@ -33,33 +33,29 @@ pub(super) struct Taps<'a> {
 pub(super) unsafe fn run<V: Fused, const ROWS: usize, const VECTORS: usize>(
     block: &mut Block<'_>,
     taps: Taps<'_>,
-    dropped: Option<&[u32]>,
+    parted: Option<&Parted>,
 ) {
-    // SAFETY: as the caller says.
-    let anchors = [[unsafe { V::splat(ANCHOR) }; VECTORS]; ROWS];
-    if let Some(dropped) = dropped {
-        let operands = (block.panel.as_ptr(), block.offsets.each());
-        // SAFETY: as the caller says; the largest offset leaves room for all columns.
-        let start = unsafe { sparse::start(operands, taps.coefficients, dropped) };
+    if let Some(parted) = parted {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, false>(block, taps, &start) }
+        unsafe { apart::<V, ROWS, VECTORS>(block, taps, parted) }
     } else if block.least.is_empty() {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, false>(block, taps, &anchors) }
+        unsafe { all::<V, ROWS, VECTORS, false>(block, taps) }
     } else {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, true>(block, taps, &anchors) }
+        unsafe { all::<V, ROWS, VECTORS, true>(block, taps) }
     }
 }
 
+/// The same, tap after tap; if any may be dropped, by the limits of the block.
+///
 /// # Safety
 ///
-/// As for [`run`]; the first chunk begins with `start`.
+/// As for [`run`].
 #[inline(always)]
 unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bool>(
     block: &mut Block<'_>,
     Taps { coefficients, begin, chunks, ahead }: Taps<'_>,
-    start: &[[V; VECTORS]; ROWS],
 ) {
     let panel = block.panel.as_ptr();
     let mut coefficients = coefficients.as_ptr();
@@ -68,8 +64,8 @@ unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bo
     let mut rest = block.offsets.each();
     // SAFETY: as the caller says.
     let anchor = unsafe { V::splat(ANCHOR) };
-    let mut sums = *start;
     for &length in chunks {
+        let mut sums = [[anchor; VECTORS]; ROWS];
         let (chunk, behind) = rest.split_at(length);
         rest = behind;
         let (many, few) = chunk.as_chunks::<UNROLLED>();
@@ -90,20 +86,78 @@ unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bo
             coefficients = coefficients.wrapping_add(ROWS);
             least = least.wrapping_add(ROWS);
         }
-        let mut place = block.sums.as_mut_ptr();
-        let begin = begin.take();
-        for (row, sums) in sums.iter().enumerate() {
-            for sum in sums {
-                match begin {
-                    // SAFETY: there is a sum for each row and column.
-                    Some(begin) => unsafe { sum.put_units(begin[row], place) },
-                    // SAFETY: as above.
-                    None => unsafe { sum.add_units(place) },
-                }
-                place = place.wrapping_add(V::COUNT);
+        // SAFETY: as the caller says: there is a sum for each row and column.
+        unsafe { leave(&sums, begin.take(), block.sums.as_mut_ptr()) };
+    }
+}
+
+/// The same, with the taps of each chunk in two lists.
+///
+/// # Safety
+///
+/// As for [`run`]; the lists name taps of the block.
+#[inline(always)]
+unsafe fn apart<V: Fused, const ROWS: usize, const VECTORS: usize>(
+    block: &mut Block<'_>,
+    Taps { coefficients, begin, ahead, .. }: Taps<'_>,
+    parted: &Parted,
+) {
+    let (panel, offsets) = (block.panel.as_ptr(), block.offsets.each().as_ptr());
+    let mut begin = begin.and_then(<[i32]>::first_chunk::<ROWS>);
+    let at = |tap: u32| {
+        // SAFETY: as the caller says: there is such a tap.
+        let offset = unsafe { *offsets.wrapping_add(tap as usize) };
+        (panel.wrapping_add(offset), coefficients.as_ptr().wrapping_add(tap as usize * ROWS))
+    };
+    // SAFETY: as the caller says.
+    let anchor = unsafe { V::splat(ANCHOR) };
+    for PartedChunk { kept, dropping, least } in parted.chunks() {
+        let mut sums = [[anchor; VECTORS]; ROWS];
+        let (many, few) = kept.as_chunks::<UNROLLED>();
+        for taps in many {
+            prefetch::read(at(taps[0]).1.wrapping_add(ahead));
+            for &one in taps {
+                let (operands, coefficients) = at(one);
+                // SAFETY: the largest offset leaves room for all columns, and each tap has a coefficient for each row.
+                unsafe { tap::<V, ROWS, VECTORS, false>(&mut sums, operands, coefficients, coefficients) };
             }
         }
-        sums = [[anchor; VECTORS]; ROWS];
+        for &one in few {
+            let (operands, coefficients) = at(one);
+            // SAFETY: as above.
+            unsafe { tap::<V, ROWS, VECTORS, false>(&mut sums, operands, coefficients, coefficients) };
+        }
+        for (&one, least) in dropping.iter().zip(least.as_chunks::<ROWS>().0) {
+            let (operands, coefficients) = at(one);
+            // SAFETY: as above.
+            unsafe { tap::<V, ROWS, VECTORS, true>(&mut sums, operands, coefficients, least.as_ptr()) };
+        }
+        // SAFETY: as the caller says: there is a sum for each row and column.
+        unsafe { leave(&sums, begin.take(), block.sums.as_mut_ptr()) };
+    }
+}
+
+/// Adds running sums to the sums of a block, or to the first values of each row and puts them there.
+///
+/// # Safety
+///
+/// There is a place for each row and column.
+#[inline(always)]
+unsafe fn leave<V: Fused, const ROWS: usize, const VECTORS: usize>(
+    sums: &[[V; VECTORS]; ROWS],
+    begin: Option<&[i32; ROWS]>,
+    mut place: *mut i32,
+) {
+    for (row, sums) in sums.iter().enumerate() {
+        for sum in sums {
+            match begin {
+                // SAFETY: as the caller says.
+                Some(begin) => unsafe { sum.put_units(begin[row], place) },
+                // SAFETY: as the caller says.
+                None => unsafe { sum.add_units(place) },
+            }
+            place = place.wrapping_add(V::COUNT);
+        }
     }
 }
 

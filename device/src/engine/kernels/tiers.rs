@@ -8,9 +8,9 @@
 )]
 
 use super::{
-    Abreast, Adding, Block, Code, Deal, DroppedExponents, Exponents, Extent, Finish, Gather, Interleave,
-    Kernel, Magnitudes, OfChannels, Spread, Stream, Window, abreast, convert, copy, deal, double, finish,
-    lanes, measure, ordered, single, sparse, spread, vector,
+    Abreast, Adding, Block, Code, Deal, Exponents, Extent, Finish, Gather, Interleave, Kernel, Magnitudes,
+    OfChannels, Parted, Spread, Stream, Window, abreast, apart, convert, copy, deal, double, finish, lanes,
+    measure, ordered, single, spread, vector,
 };
 
 /// The kernels of a tier, by the way it has to add.
@@ -18,10 +18,10 @@ macro_rules! kernel {
     (singles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $part:expr, $together:expr $(, #[$feature:meta])?) => {
         $(#[$feature])?
         unsafe fn $name(block: &mut Block<'_>) {
-            if let super::Adding::Singles { coefficients, begin, chunks, dropped, ahead } = block.adding {
+            if let super::Adding::Singles { coefficients, begin, chunks, parted, ahead } = block.adding {
                 let taps = super::single::Taps { coefficients, begin, chunks, ahead };
                 // SAFETY: as the caller says.
-                unsafe { super::single::run::<$lanes, $rows, $vectors>(block, taps, dropped) }
+                unsafe { super::single::run::<$lanes, $rows, $vectors>(block, taps, parted) }
             } else {
                 // SAFETY: as the caller says.
                 unsafe { double::run::<$doubles, $part, $together>(block, $rows, $vectors * <$lanes>::COUNT) }
@@ -45,13 +45,15 @@ macro_rules! kernel {
         }
 
         $(#[$feature])?
-        unsafe fn find(
-            dropped: super::DroppedExponents<'_>,
+        unsafe fn part(
+            coefficients: &[f32],
+            dropped: &[super::Exponents],
             operands: &[super::Exponents],
-            places: &mut [u32],
-        ) -> Option<usize> {
+            chunks: &[usize],
+            parted: &mut super::Parted,
+        ) -> bool {
             // SAFETY: as the caller says.
-            unsafe { super::sparse::find::<$lanes>(dropped, operands, places) }
+            unsafe { super::apart::part::<$lanes, $rows>(coefficients, dropped, operands, chunks, parted) }
         }
 
         $(#[$feature])?
@@ -105,7 +107,7 @@ macro_rules! code {
             use super::lanes::Lanes;
             use super::{
                 Block, Code, Deal, Exponents, Extent, Finish, Gather, Kernel, Spread, convert, copy, deal, double, finish, measure,
-                ordered, sparse, spread as plane,
+                ordered, spread as plane, apart,
             };
 
             const _: () = assert!($rows % $part == 0, "a block is whole parts");
@@ -141,9 +143,8 @@ macro_rules! code {
                 drops,
                 peak,
                 dropped,
-                dropped_of_taps,
                 exponents,
-                find: kernel!($way has find),
+                part: kernel!($way has part),
                 stream: kernel!($way has stream),
                 streamed: kernel!($way streamed $lanes),
                 abreast: kernel!($way has (super::OfChannels { interleave, compute: abreast, separate })),
@@ -226,17 +227,12 @@ macro_rules! code {
 
             $(#[$feature])?
             unsafe fn dropped(coefficients: &[f32], to: &mut [Exponents]) {
-                sparse::dropped(coefficients, to);
-            }
-
-            $(#[$feature])?
-            unsafe fn dropped_of_taps(each: &[Exponents], to: &mut [Exponents]) {
-                sparse::dropped_of_taps::<$rows>(each, to);
+                apart::dropped::<$rows>(coefficients, to);
             }
 
             $(#[$feature])?
             unsafe fn exponents(panel: &[f32], to: &mut [Exponents]) {
-                sparse::exponents::<{ $vectors * <$lanes>::COUNT }>(panel, to);
+                apart::exponents::<{ $vectors * <$lanes>::COUNT }>(panel, to);
             }
 
             kernel!($way streams $lanes, $rows $(, #[$feature])?);

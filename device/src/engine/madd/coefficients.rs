@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::make_room;
 use super::packing::{Packing, Tiles};
-use crate::engine::kernels::{DroppedExponents, Exponents, Extent, GRANULE};
+use crate::engine::kernels::{Exponents, Extent, GRANULE, TOGETHER};
 
 #[derive(Debug, Default)]
 pub(super) struct Packed {
@@ -12,10 +12,8 @@ pub(super) struct Packed {
     all: Vec<f32>,
     /// The measures of each granule of each tile.
     extents: Vec<Extent>,
-    /// The exponents of operands that each drops, if that is of use.
+    /// The exponents of operands that any coefficient of a tap drops, if that is of use, `[group][tile][tap]`.
     exponents: Vec<Exponents>,
-    /// The same that any coefficient of a tap drops, `[group][tile][tap]`.
-    exponents_of_taps: Vec<Exponents>,
     /// Singles of a tile.
     size: usize,
     /// Granules of a tile.
@@ -44,28 +42,21 @@ impl Packed {
         let count = if self.is_shared { 1 } else { packing.shape.groups * self.tiles };
         let all = make_room(&mut self.all, count * self.size);
         self.extents.resize(count * self.granules, Extent::NONE);
-        let kept = |each: usize| if packing.has_exponents { each } else { 0 };
-        let [kept, kept_of_taps] = [self.size, self.taps].map(kept);
-        self.exponents.resize(count * kept, 0);
-        self.exponents_of_taps.resize(count * kept_of_taps, 0);
+        let kept = if packing.has_exponents { count * self.taps } else { 0 };
+        self.exponents.resize(kept + TOGETHER, 0);
         let share = packing.share();
         let all = all.chunks_mut(share * self.size);
         let extents = self.extents.chunks_mut(share * self.granules);
-        let mut each = self.exponents.chunks_mut((share * kept).max(1));
-        let mut of_taps = self.exponents_of_taps.chunks_mut((share * kept_of_taps).max(1));
+        let mut exponents = self.exponents[..kept].chunks_mut(share * self.taps);
         all.zip(extents).enumerate().map(move |(i, (all, extents))| {
-            let exponents = [each.next().unwrap_or_default(), of_taps.next().unwrap_or_default()];
+            let exponents = exponents.next().unwrap_or_default();
             Tiles { first: i * share, all, extents, exponents }
         })
     }
 
-    /// The exponents of operands that the coefficients of some taps drop.
-    pub(super) fn exponents(&self, group: usize, tile: usize, taps: Range<usize>) -> DroppedExponents<'_> {
-        let tile = self.index(group, tile);
-        DroppedExponents {
-            each: &self.exponents[tile * self.size + taps.start * self.rows..][..taps.len() * self.rows],
-            of_taps: &self.exponents_of_taps[tile * self.taps + taps.start..][..taps.len()],
-        }
+    /// The exponents of operands that taps of a tile drop, from this one on.
+    pub(super) fn exponents(&self, group: usize, tile: usize, tap: usize) -> &[Exponents] {
+        &self.exponents[self.index(group, tile) * self.taps + tap..]
     }
 
     /// Coefficients of a tile: so far behind each lies the same of the next tile.

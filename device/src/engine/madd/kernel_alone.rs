@@ -71,7 +71,7 @@ impl Alone {
     fn add(&mut self, plain: Option<&[usize]>) {
         let Self { kernel, panel, offsets, coefficients, sums, chunks } = self;
         let chunks = plain.unwrap_or(chunks);
-        let adding = Adding::Singles { coefficients, begin: None, chunks, dropped: None, ahead: 0 };
+        let adding = Adding::Singles { coefficients, begin: None, chunks, parted: None, ahead: 0 };
         kernel.run(&mut Block { panel, offsets, least: &[], sums, adding });
     }
 }

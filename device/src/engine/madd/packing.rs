@@ -46,8 +46,8 @@ pub(super) struct Tiles<'a> {
     pub(super) all: &'a mut [f32],
     /// The measures of each tile, granule by granule.
     pub(super) extents: &'a mut [Extent],
-    /// The exponents of operands that each drops and those that any of a tap drops, or nothing.
-    pub(super) exponents: [&'a mut [Exponents]; 2],
+    /// The exponents of operands that each tap drops, `[tile][tap]`, or nothing.
+    pub(super) exponents: &'a mut [Exponents],
 }
 
 #[expect(
@@ -85,8 +85,7 @@ impl<'a> Packing<'a> {
         }
         let granules = shape.taps().div_ceil(GRANULE);
         let tiles = all.chunks_exact_mut(size).zip(extents.chunks_exact_mut(granules));
-        let [each, of_taps] = exponents;
-        let mut exponents = each.chunks_exact_mut(size).zip(of_taps.chunks_exact_mut(shape.taps()));
+        let mut exponents = exponents.chunks_exact_mut(shape.taps());
         for (number, (tile, extents)) in (first..).zip(tiles) {
             if pace.spend(size / VECTOR + 1) {
                 return;
@@ -95,14 +94,11 @@ impl<'a> Packing<'a> {
             if real < rows {
                 tile.chunks_exact_mut(rows).for_each(|tap| tap[real..].fill(0.0));
             }
-            let mut exponents = exponents.next().into_iter().flat_map(|(each, of_taps)| {
-                each.chunks_mut(MEASURED * rows).zip(of_taps.chunks_mut(MEASURED))
-            });
+            let mut exponents = exponents.next().unwrap_or_default().chunks_mut(MEASURED);
             for (taps, extents) in tile.chunks(MEASURED * rows).zip(extents.chunks_mut(MEASURED / GRANULE)) {
                 code.measure_tile(taps, rows, extents);
-                if let Some((each, of_taps)) = exponents.next() {
-                    code.dropped(taps, each);
-                    code.dropped_of_taps(each, of_taps);
+                if let Some(exponents) = exponents.next() {
+                    code.dropped(taps, exponents);
                 }
             }
         }

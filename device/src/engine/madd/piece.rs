@@ -18,8 +18,8 @@ use super::shape::Shape;
 use super::stages::{Measured, Stages};
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{
-    Adding, Block, Code, DroppedExponents, Exponents, Extent, Finish, Gather, Kernel, Offsets, Pixels, Port,
-    SCALE, Source, Stretch, Strip, Window, room,
+    Adding, Block, Code, Exponents, Extent, Finish, Gather, Kernel, Offsets, Parted, Pixels, Port, SCALE,
+    Source, Stretch, Strip, TOGETHER, Window,
 };
 use crate::engine::numerics::sum::{self, Tap, in_units};
 
@@ -54,8 +54,8 @@ pub(super) struct Operands<'a> {
     pub(super) panel: &'a [f32],
     pub(super) offsets: &'a Offsets,
     pub(super) coefficients: &'a [f32],
-    /// The exponents that coefficients drop and those of the operands, if they are known.
-    pub(super) exponents: Option<(DroppedExponents<'a>, &'a [Exponents])>,
+    /// The exponents that taps drop and those of their operands, if they are known.
+    pub(super) exponents: Option<[&'a [Exponents]; 2]>,
 }
 
 /// The sums of a tile among those of a worker.
@@ -105,8 +105,7 @@ pub(super) struct Results {
     pub(super) least: Vec<f32>,
     /// The tile and the block of which it is.
     pub(super) least_of: Option<(usize, usize)>,
-    /// The places of coefficients that have a product to be dropped.
-    dropping: Vec<u32>,
+    parted: Parted,
     /// A row of outputs before its pixels are taken out.
     halves: Vec<u16>,
 }
@@ -240,8 +239,8 @@ impl PassContext<'_> {
                         offsets,
                         coefficients: self.coefficients.tile(group, tile, taps.clone()),
                         exponents: may_drop.then(|| {
-                            let dropped = self.coefficients.exponents(group, tile, taps.clone());
-                            (dropped, &exponents[i * taps.len()..][..taps.len()])
+                            let dropped = self.coefficients.exponents(group, tile, taps.start);
+                            [dropped, &exponents[i * taps.len()..]]
                         }),
                     };
                     self.add(kernel, block, (stages, tile, number), sums, results, pace);
@@ -320,7 +319,7 @@ impl PassContext<'_> {
         }
         let Sums { at, columns } = sums;
         let block = at..at + kernel.rows * columns;
-        let Results { sums, fates, exact, least, least_of, dropping, .. } = results;
+        let Results { sums, fates, exact, least, least_of, parted, .. } = results;
         let sums = &mut sums.numbers_mut()[block.clone()];
         let fates = if stages.is_watched(tile) { &mut fates.numbers_mut()[block] } else { &mut [] };
         let mut is_near = false;
@@ -332,15 +331,15 @@ impl PassContext<'_> {
         let chunks = stages.chunks(stage).filter(|_| !is_near);
         // The next tile's coefficients lie behind this one's.
         let ahead = self.coefficients.size();
-        let dropped =
-            exponents.filter(|_| stage.drops && chunks.is_some()).and_then(|(by_tile, of_panel)| {
-                dropping.resize(room(by_tile.each.len()), 0);
-                self.code.find(by_tile, of_panel, dropping).map(|count| &dropping[..count])
-            });
-        let mut least = if stage.drops && dropped.is_none() {
+        let told_apart = exponents.zip(chunks).filter(|_| stage.drops);
+        let parted = told_apart
+            .and_then(|(exponents, chunks)| self.code.part(coefficients, exponents, chunks, parted));
+        let all_drop = parted.and_then(Parted::limits_of_all);
+        let parted = parted.filter(|_| all_drop.is_none());
+        let mut least = if stage.drops && told_apart.is_none() {
             self.least((least, least_of), (tile, number), coefficients)
         } else {
-            &[]
+            all_drop.unwrap_or_default()
         };
         if chunks.is_none() {
             // A vector has half as many numbers, and each product takes two instructions where it is watched.
@@ -353,7 +352,7 @@ impl PassContext<'_> {
             }
         }
         let adding = match chunks {
-            Some(chunks) => Adding::Singles { coefficients, begin, chunks, dropped, ahead },
+            Some(chunks) => Adding::Singles { coefficients, begin, chunks, parted, ahead },
             None if is_near => Adding::Watched { coefficients: exact, fates },
             None => Adding::Doubles { coefficients: exact },
         };
@@ -417,7 +416,7 @@ impl PassContext<'_> {
     /// Finds the exponents of the operands of so many taps of a worker's panels.
     fn look(&self, panels: usize, taps: usize, worker: &mut Worker) {
         let (room, columns) = (self.room(taps), self.layout.kernel.columns);
-        worker.exponents.resize(panels * taps, 0);
+        worker.exponents.resize(panels * taps + TOGETHER, 0);
         let panels = worker.panels.singles().chunks_exact(room);
         for (panel, exponents) in panels.zip(worker.exponents.chunks_exact_mut(taps)) {
             self.code.exponents(&panel[..taps * columns], exponents);

@@ -42,7 +42,7 @@ impl PassContext<'_> {
                 &[]
             };
             let begin = (number == 0).then(|| self.begin(channels.start));
-            let adding = || Adding::Singles { coefficients, begin, chunks, dropped: None, ahead: 0 };
+            let adding = || Adding::Singles { coefficients, begin, chunks, parted: None, ahead: 0 };
             for (panel, sums) in panels.clone().zip(results.sums.numbers_mut().chunks_exact_mut(columns)) {
                 if pace.spend(columns * coefficients.len() / VECTOR) {
                     return;

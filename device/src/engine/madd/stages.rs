@@ -14,8 +14,7 @@ use crate::engine::kernels::{Extent, GRANULE};
 use crate::engine::numerics::product::UNIT;
 use crate::engine::numerics::sum::{LIMIT, in_units};
 
-/// The bound of the added magnitudes in single precision, a little less than 64: there is room for the values
-/// that dropped products are taken off before, two units for each tap of a block at most.
+/// The bound of the added magnitudes in single precision, a little less than 64.
 pub(super) const SINGLES: f32 = 63.5;
 /// The factor by which roundings may have made a bound too small: more than there are roundings in it.
 pub(super) const SLACK: f32 = 1.001;

@@ -341,7 +341,8 @@ mod tests {
 
     #[test]
     fn constants_have_room_up_to_their_bounds() {
-        let mut network = Network { stored: STORED_MAX - 2, computed: COMPUTED_MAX - 2, ..Network::default() };
+        let mut network =
+            Network { stored: STORED_MAX - 2, computed: COMPUTED_MAX - 2, ..Network::default() };
         assert_eq!(network.has_room_to_store(3), Err(Fault::Stored));
         assert_eq!(network.has_room_to_store(2), Ok(()));
         network.stored("of the model", Array::list([1.0, 2.0]), Kind::Real);

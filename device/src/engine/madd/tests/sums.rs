@@ -213,7 +213,7 @@ fn random_sums_of_1_to_5000_taps_are_those_of_the_definition_in_every_tier() {
     }
 }
 
-/// The dropped products of normally distributed numbers are so few that they are taken off one by one.
+/// The dropped products of normally distributed numbers are so few that most taps of a tile have none.
 #[test]
 fn passes_with_few_dropped_products_are_those_of_the_definition() {
     let mut next = 1u64;
