@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ane::model::limits::{NODES_MAX, PROBLEMS_MAX};
 use ane::model::network::Array;
 use ane::model::{ModelError, Options, Why, compile, execute};
-use ane_tests::model::Attribute::{Integer, Integers};
+use ane_tests::model::Attribute::{self, Integer, Integers, Text};
 use ane_tests::model::{Onnx, bytes, mobilenet, number, sequence};
 
 use super::{Constant, SQUARE, device, of_constants, problems, random};
@@ -103,7 +103,87 @@ fn constants_without_end_are_refused_before_they_are_made() {
     let problems = problems(&net.finish());
     let refused =
         |problem: &&ane::model::Problem| problem.to_string().contains("more than 2^27 elements together");
-    assert_eq!(problems.iter().filter(refused).count(), 38, "{problems:?}");
+    assert_eq!(problems.iter().filter(refused).count(), 39, "{problems:?}");
+}
+
+#[test]
+fn numbers_far_beyond_their_operands_are_refused() {
+    /// An operator, the list that is its second operand, its attributes, and a part of the error.
+    type Case = (&'static str, Option<Vec<i64>>, Vec<(&'static str, Attribute)>, &'static str);
+    let mode = |name: &'static str| vec![("mode", Text(name))];
+    let same = |name, values: [i64; 2]| {
+        vec![
+            ("auto_pad", Text("SAME_UPPER")),
+            ("kernel_shape", Integers(vec![2, 2])),
+            (name, Integers(values.into())),
+        ]
+    };
+    let far = i64::MAX;
+    let cases: Vec<Case> = vec![
+        ("Pad", Some(vec![0, 0, -4, 0, 0, 0, 0, 1]), mode("edge"), "has no element"),
+        ("Pad", Some(vec![0, 0, -4, 0, 0, 0, 1, 0]), mode("wrap"), "has no element"),
+        ("Pad", Some(vec![0, 0, -4, 0, 0, 0, 1, 0]), mode("reflect"), "has no element"),
+        (
+            "Split",
+            None,
+            vec![("num_outputs", Integer(1 << 62))],
+            "it makes 4611686018427387904 parts and has 1 outputs",
+        ),
+        ("Split", Some(vec![0; 1000]), vec![], "it makes 1000 parts and has 1 outputs"),
+        ("Unsqueeze", Some(vec![0; 1 << 18]), vec![], "has 262148 axes, of which there may be 12"),
+        ("Squeeze", Some(vec![0; 1 << 18]), vec![], "has 262144 axes"),
+        ("Reshape", Some(vec![1; 1 << 18]), vec![], "has 262144 axes"),
+        ("Expand", Some(vec![1; 1 << 18]), vec![], "has 262144 axes"),
+        ("MaxPool", None, same("dilations", [far, far]), ""),
+        ("MaxPool", None, same("strides", [far, far]), ""),
+        (
+            "AveragePool",
+            None,
+            vec![("kernel_shape", Integers(vec![1 << 62; 2])), ("pads", Integers(vec![1 << 62; 4]))],
+            "",
+        ),
+    ];
+    for (operator, list, attributes, part) in cases {
+        let mut net = Onnx::new(1);
+        let mut operands = vec![net.input("x", &[1, 2, 4, 4])];
+        operands.extend(list.map(|list| net.integers(&list)));
+        let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
+        net.node_to(operator, &operands, "y", &attributes);
+        net.output_of_any_shape("y");
+        match compile(&net.finish(), &Options::default()) {
+            Ok(_) => assert!(part.is_empty(), "{operator} is not refused"),
+            Err(why) => {
+                let told = why.to_string();
+                assert!(told.contains(part) && told.len() < 1000, "{operator}: {told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn whole_input_of_extents_that_no_tensor_has_is_refused() {
+    for dims in [vec![1 << 40, 1 << 40], vec![1; 1000]] {
+        let mut net = Onnx::new(1);
+        let x = net.whole_input("x", &dims);
+        net.node_to("Flatten", &[&x], "y", &[]);
+        net.output_of_any_shape("y");
+        let problems = problems(&net.finish());
+        assert_eq!(
+            (problems[0].operation.as_str(), problems[0].name.as_str()),
+            ("input", "x"),
+            "{problems:?}"
+        );
+    }
+}
+
+#[test]
+fn long_texts_of_a_model_are_cut_in_reasons() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[1, 2]);
+    net.node_to("Relu", &[&x], "y", &[(&"attribute".repeat(100_000), Integer(1))]);
+    net.output("y", &[1, 2]);
+    let told = problems(&net.finish())[0].to_string();
+    assert!(told.contains("attributeattribute") && told.len() < 1000, "{} bytes", told.len());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Layers that the readers of both formats add to a network in the same way.
 
+use super::network::array::RANK_MAX;
 use super::network::operation::{Join, JoinKind, Map};
 use super::network::{Fault, Kind, Network, Operation, ValueId};
 use super::problem::Why;
@@ -60,8 +61,16 @@ pub(super) trait Layers {
 
 /// A list of whole numbers as extents.
 pub(super) fn extents(list: &[i64]) -> Result<Vec<usize>, Why> {
-    let extent = |&value: &i64| {
-        usize::try_from(value).map_err(|_| Fault::Wrong { what: "extent", value, dims: Vec::new() })
-    };
-    Ok(list.iter().map(extent).collect::<Result<_, _>>()?)
+    is_rank(list.len())?;
+    Ok(list.iter().copied().map(extent).collect::<Result<_, _>>()?)
+}
+
+/// An extent of a list.
+pub(super) fn extent(value: i64) -> Result<usize, Fault> {
+    usize::try_from(value).map_err(|_| Fault::Wrong { what: "extent", value, dims: Vec::new() })
+}
+
+/// Refuses more axes than a tensor can have. A list of them may be as long as a constant.
+pub(super) fn is_rank(rank: usize) -> Result<(), Fault> {
+    if rank > RANK_MAX { Err(Fault::Rank { rank }) } else { Ok(()) }
 }

@@ -124,6 +124,10 @@ impl fmt::Display for Problem {
 impl Problem {
     /// A problem; long texts of the model are cut.
     pub(super) fn new(operation: &str, name: &str, shapes: Vec<Vec<usize>>, why: Why) -> Self {
+        let why = match why {
+            Why::Mode(text) => Why::Mode(sentence(text)),
+            why => why,
+        };
         Self { operation: excerpt(operation), name: excerpt(name), shapes, why }
     }
 
@@ -132,6 +136,17 @@ impl Problem {
         let of = if self.shapes.is_empty() { "" } else { " of " };
         format!("{of}{}: {}", told_shapes(&self.shapes), self.why)
     }
+}
+
+/// A sentence that may have texts and lists of the model in it: nobody reads more than so many characters of them.
+fn sentence(mut text: String) -> String {
+    const MAX: usize = 400;
+    if let Some((end, _)) = text.char_indices().nth(MAX) {
+        text.truncate(end);
+        text.push_str("...");
+        text.shrink_to_fit();
+    }
+    text
 }
 
 /// Shapes of a layer that are told; the others are counted.

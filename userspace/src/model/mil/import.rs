@@ -108,7 +108,7 @@ impl Import<'_> {
             return Ok(self.network.constant(name, Array::new(dims, Vec::new())?, kind));
         }
         if kind == Kind::Integer {
-            return Ok(self.network.whole_input(name, dims));
+            return Ok(self.network.whole_input(name, dims)?);
         }
         Ok(self.network.input(name, dims, kind)?)
     }

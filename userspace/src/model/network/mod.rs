@@ -74,7 +74,7 @@ pub struct Network {
     is_cut: bool,
     /// Elements of constants that the model has, or the user gives.
     stored: u64,
-    /// Elements of all other constants, and places that layers pick.
+    /// Elements of all other constants, places that layers pick, and what each value counts for beside its elements.
     computed: u64,
 }
 
@@ -84,6 +84,11 @@ const STORED_MAX: u64 = 1 << 29;
 
 /// Most elements of all other constants together: 1 GB of doubles.
 const COMPUTED_MAX: u64 = 1 << 27;
+
+/// The number of elements that take as much memory as a value and its layer without their elements and their names, and bytes of a
+/// name that count for one: values and layers have it each.
+const VALUE: u64 = 48;
+const NAME: u64 = 4;
 
 impl Network {
     /// A tensor that the client fills.
@@ -104,15 +109,14 @@ impl Network {
     }
 
     /// A tensor of whole numbers that the client fills, with halves. It has to be read as halves, or bound before the run.
-    pub fn whole_input(&mut self, name: &str, dims: Vec<usize>) -> ValueId {
-        match self.input(name, dims.clone(), Kind::Real) {
-            Ok(halves) => {
-                self.whole_inputs.insert(halves);
-                self.whole(halves)
-            }
-            // Nothing is computed with a tensor of such extents, which is no problem until something reads it.
-            Err(_) => self.unknown(name, dims),
-        }
+    ///
+    /// # Errors
+    ///
+    /// [`Fault`] of its extents.
+    pub fn whole_input(&mut self, name: &str, dims: Vec<usize>) -> Result<ValueId, Fault> {
+        let halves = self.input(name, dims, Kind::Real)?;
+        self.whole_inputs.insert(halves);
+        Ok(self.whole(halves))
     }
 
     /// Names of inputs that are whole numbers in the model.
@@ -133,7 +137,7 @@ impl Network {
         }
         let Value { dims, kind, .. } = &self.values[result];
         match (dims.clone(), *kind) {
-            (dims, Kind::Integer) => Ok(self.whole_input(name, dims)),
+            (dims, Kind::Integer) => self.whole_input(name, dims),
             (dims, kind) => self.input(name, dims, kind),
         }
     }
@@ -173,7 +177,8 @@ impl Network {
 
     /// Gives what a layer makes another name.
     pub fn rename(&mut self, value: ValueId, name: &str) {
-        let is_input = self.inputs.iter().any(|&(_, input)| input == value);
+        // Values are numbered as they are made, and so are inputs.
+        let is_input = self.inputs.binary_search_by_key(&value, |&(_, input)| input).is_ok();
         if let Some(value) = self.values.get_mut(value).filter(|_| !is_input) {
             name.clone_into(&mut value.name);
         }
@@ -308,6 +313,7 @@ impl Network {
     }
 
     fn value(&mut self, name: &str, dims: Vec<usize>, kind: Kind, constant: Option<Array>) -> ValueId {
+        self.computed += VALUE + name.len() as u64 / NAME;
         self.values.push(Value { name: name.to_owned(), dims, kind, constant });
         self.values.len() - 1
     }
@@ -340,20 +346,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn constants_have_room_up_to_their_bounds() {
-        let mut network =
-            Network { stored: STORED_MAX - 2, computed: COMPUTED_MAX - 2, ..Network::default() };
+    fn constants_of_the_model_have_room_up_to_their_bound() {
+        let mut network = Network { stored: STORED_MAX - 2, ..Network::default() };
         assert_eq!(network.has_room_to_store(3), Err(Fault::Stored));
         assert_eq!(network.has_room_to_store(2), Ok(()));
-        network.stored("of the model", Array::list([1.0, 2.0]), Kind::Real);
+        network.stored("two", Array::list([1.0, 2.0]), Kind::Real);
         assert_eq!(network.has_room_to_store(1), Err(Fault::Stored));
+    }
 
+    #[test]
+    fn computed_constants_have_room_up_to_their_bound() {
+        let mut network = Network { computed: COMPUTED_MAX - 2, ..Network::default() };
         assert_eq!(network.filled("three", vec![3], Kind::Real, |_| 0.0), Err(Fault::Computed));
-        let two = network.filled("two", vec![2], Kind::Real, |_| 0.0).unwrap();
         assert_eq!(network.is_within_bounds(), Ok(()));
-        // A layer may make one for which it did not ask: the next layer is refused.
-        network.constant("one more", Array::scalar(0.0), Kind::Real);
+        let two = network.filled("two", vec![2], Kind::Real, |_| 0.0).unwrap();
+        // What it counts for beside its elements leaves no room for a layer.
         let next = network.add("next", Operation::Map(operation::Map::Relu), &[two], Kind::Real);
         assert_eq!(next, Err(Fault::Computed));
+    }
+
+    #[test]
+    fn values_count_without_elements_and_by_their_names() {
+        let (name, room, mut layers) = ("n".repeat(1 << 20), 1 << 20, 0_u64);
+        let mut network = Network { computed: COMPUTED_MAX - room, ..Network::default() };
+        let x = network.input("x", vec![1], Kind::Real).unwrap();
+        while network.add(&name, Operation::Map(operation::Map::Relu), &[x], Kind::Real).is_ok() {
+            layers += 1;
+        }
+        assert!(layers.abs_diff(room * NAME / name.len() as u64) <= 1, "{layers}");
     }
 }

@@ -18,8 +18,12 @@ pub(super) fn infer(operation: &Operation, operands: &[&[usize]]) -> Result<Vec<
         _ => count("1", given == 1)?,
     }
     let first = operands[0];
-    if first.len() > RANK_MAX {
-        return Err(Fault::Rank { rank: first.len() });
+    let wanted = match operation {
+        Operation::Reshape(dims) | Operation::Expand(dims) => dims.len(),
+        _ => 0,
+    };
+    if let Some(rank) = [first.len(), wanted].into_iter().find(|&rank| rank > RANK_MAX) {
+        return Err(Fault::Rank { rank });
     }
     match operation {
         Operation::Map(_) => Ok(first.to_vec()),

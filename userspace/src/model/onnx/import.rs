@@ -171,8 +171,7 @@ impl Import<'_> {
             return Ok(Some(self.network.constant(&input.name, Array::new(dims, Vec::new())?, kind)));
         }
         if kind == Kind::Integer {
-            let value = self.network.whole_input(&input.name, dims);
-            return Ok(Some(value));
+            return Ok(Some(self.network.whole_input(&input.name, dims)?));
         }
         Ok(Some(self.network.input(&input.name, dims, kind)?))
     }

@@ -1,7 +1,7 @@
 //! Elements in another order or number, and constants.
 
 use super::{Call, Made, lookup, one, tensor};
-use crate::model::layers::{Layers, extents};
+use crate::model::layers::{Layers, extent, extents, is_rank};
 use crate::model::network::array::elements;
 use crate::model::network::operation::{Cut, JoinKind};
 use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
@@ -165,6 +165,7 @@ fn triangle(call: &mut Call<'_, '_>) -> Made {
 
 fn reshaped(dims: &[usize], wanted: &[i64], zero_is_zero: bool) -> Result<Vec<usize>, Why> {
     let wrong = |value| Fault::Wrong { what: "extent", value, dims: dims.to_vec() };
+    is_rank(wanted.len())?;
     let mut made = Vec::new();
     let mut open = None;
     for (axis, &extent) in wanted.iter().enumerate() {
@@ -194,6 +195,7 @@ fn given_axes(call: &Call<'_, '_>, rank: usize) -> Result<Option<Vec<usize>>, Wh
         None if call.optional(1).is_some() => call.list(1)?,
         None => return Ok(None),
     };
+    is_rank(axes.len())?;
     Ok(Some(axes.iter().map(|&axis| call.axis(axis, rank)).collect::<Result<_, _>>()?))
 }
 
@@ -213,9 +215,10 @@ fn unsqueeze(call: &mut Call<'_, '_>) -> Made {
         Some(axes) => axes.len(),
         None => call.list(1)?.len(),
     };
-    let axes = given_axes(call, dims.len().saturating_add(count))?.unwrap_or_default();
+    let all = dims.len().saturating_add(count);
+    is_rank(all)?;
+    let axes = given_axes(call, all)?.unwrap_or_default();
     let mut rest = dims.iter();
-    let all = dims.len() + count;
     let longer: Vec<usize> = (0..all)
         .filter_map(|axis| if axes.contains(&axis) { Some(1) } else { rest.next().copied() })
         .collect();
@@ -254,9 +257,12 @@ fn split(call: &mut Call<'_, '_>) -> Made {
     let dims = call.dims(x);
     let axis = call.axis(call.integer("axis", 0), dims.len())?;
     let sizes = if call.optional(1).is_some() {
-        extents(&call.list(1)?)?
+        let sizes = call.list(1)?;
+        has_outputs(call, sizes.len())?;
+        sizes.into_iter().map(extent).collect::<Result<Vec<_>, _>>()?
     } else {
         let parts = usize::try_from(call.integer("num_outputs", call.outputs as i64)).unwrap_or(1).max(1);
+        has_outputs(call, parts)?;
         let each = dims[axis].div_ceil(parts);
         (0..parts).map(|part| each.min(dims[axis].saturating_sub(part * each))).collect()
     };
@@ -267,6 +273,15 @@ fn split(call: &mut Call<'_, '_>) -> Made {
         start = start.saturating_add(count);
     }
     Ok(Some(made))
+}
+
+/// Refuses more parts than there are outputs for them.
+fn has_outputs(call: &Call<'_, '_>, parts: usize) -> Result<(), Why> {
+    if parts <= call.outputs {
+        Ok(())
+    } else {
+        Err(Call::mode(format!("it makes {parts} parts and has {} outputs", call.outputs)))
+    }
 }
 
 /// Stretched as NumPy does, whichever is the longer along an axis.
@@ -331,6 +346,9 @@ fn pad(call: &mut Call<'_, '_>) -> Made {
     let mut x = x;
     for (axis, &(before, behind)) in sides.iter().enumerate().filter(|(_, sides)| **sides != (0, 0)) {
         let extent = call.dims(x)[axis] as i64;
+        if extent == 0 {
+            return Err(Fault::Empty { dims: call.dims(x) }.into());
+        }
         let place = |at: i64| match mode.as_str() {
             "edge" => at.clamp(0, extent - 1),
             "wrap" => at.rem_euclid(extent),

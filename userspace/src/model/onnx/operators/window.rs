@@ -59,7 +59,8 @@ pub(super) fn sides(call: &Call<'_, '_>, extents: &[usize], kernel: &[usize]) ->
             "SAME_UPPER" | "SAME_LOWER" => {
                 let positions = extents[axis].div_ceil(stride[axis]);
                 let reach = (kernel[axis].max(1) - 1).saturating_mul(dilation[axis]).saturating_add(1);
-                let all = ((positions.max(1) - 1) * stride[axis] + reach).saturating_sub(extents[axis]);
+                let last = (positions.max(1) - 1).saturating_mul(stride[axis]);
+                let all = last.saturating_add(reach).saturating_sub(extents[axis]);
                 if auto == "SAME_UPPER" { (all / 2, all - all / 2) } else { (all - all / 2, all / 2) }
             }
             _ => {
