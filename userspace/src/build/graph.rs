@@ -1,5 +1,7 @@
 //! The graph: tensors, and the passes that make them.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use ane_uapi::hw::hal::Generation;
@@ -38,7 +40,8 @@ pub struct Graph {
     views: Vec<View>,
     pub(super) passes: Vec<Pass>,
     pub(super) constants: Vec<u8>,
-    tables: Vec<(ActivationTable, u64)>,
+    /// Where constants lie that were stored, by their hash.
+    stored: HashMap<u64, Range<usize>>,
     /// Most constants, as values of two bytes.
     values_max: u64,
     pub(super) inputs: Vec<(String, ValueId)>,
@@ -92,7 +95,6 @@ pub(super) struct Mark {
     views: usize,
     passes: usize,
     constants: usize,
-    tables: usize,
 }
 
 impl Graph {
@@ -103,7 +105,7 @@ impl Graph {
             views: Vec::new(),
             passes: Vec::new(),
             constants: Vec::new(),
-            tables: Vec::new(),
+            stored: HashMap::new(),
             values_max: u64::MAX,
             inputs: Vec::new(),
             outputs: Vec::new(),
@@ -334,7 +336,6 @@ impl Graph {
             views: self.views.len(),
             passes: self.passes.len(),
             constants: self.constants.len(),
-            tables: self.tables.len(),
         }
     }
 
@@ -344,7 +345,7 @@ impl Graph {
         self.views.truncate(to.views);
         self.passes.truncate(to.passes);
         self.constants.truncate(to.constants);
-        self.tables.truncate(to.tables);
+        self.stored.retain(|_, place| place.end <= to.constants);
     }
 
     pub(super) fn view(&self, tensor: Tensor) -> Result<View> {
@@ -370,23 +371,27 @@ impl Graph {
         Ok(())
     }
 
+    /// Puts bytes into the constant section, once: a recurrent layer has the same in each step.
     pub(super) fn store(&mut self, operation: &'static str, bytes: &[u8]) -> Result<u64> {
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        let hash = hasher.finish();
+        let known =
+            self.stored.get(&hash).filter(|place| self.constants.get((*place).clone()) == Some(bytes));
+        if let Some(place) = known {
+            return Ok(place.start as u64);
+        }
         let base = self.constants.len();
         Limit::MemoryBytes.check(operation, (base + bytes.len()) as u64)?;
         self.check_room((bytes.len() as u64).next_multiple_of(MEMORY_ALIGN))?;
         self.constants.extend_from_slice(bytes);
+        self.stored.insert(hash, base..self.constants.len());
         self.constants.resize(self.constants.len().next_multiple_of(MEMORY_ALIGN as usize), 0);
         Ok(base as u64)
     }
 
-    /// Puts a table into the constant section, once.
     pub(super) fn store_table(&mut self, table: &ActivationTable) -> Result<u64> {
-        if let Some((_, base)) = self.tables.iter().find(|(known, _)| known == table) {
-            return Ok(*base);
-        }
-        let base = self.store("activation table", table.as_bytes())?;
-        self.tables.push((*table, base));
-        Ok(base)
+        self.store("activation table", table.as_bytes())
     }
 
     fn value(&mut self, operation: &'static str, shape: Shape, home: Home) -> Result<Tensor> {

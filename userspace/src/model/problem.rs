@@ -175,8 +175,14 @@ fn quoted(name: &str) -> String {
 
 /// The first of some names; the others are counted.
 pub(super) fn several(names: &[impl AsRef<str>], most: usize) -> String {
-    let told: Vec<String> = names.iter().take(most).map(|name| quoted(name.as_ref())).collect();
-    match names.len().saturating_sub(most) {
+    counted(names.iter().map(|name| quoted(name.as_ref())), most)
+}
+
+/// The first of some texts; the others are counted.
+fn counted(texts: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let rest = texts.len().saturating_sub(most);
+    let told: Vec<String> = texts.take(most).collect();
+    match rest {
         0 => told.join(", "),
         more => format!("{} and {more} more", told.join(", ")),
     }
@@ -212,7 +218,7 @@ pub fn grouped(problems: &[Problem], advice: impl Fn(Remedy<'_>) -> String) -> V
         groups[place].2.push(&problem.name);
     }
     let line = |(operation, reason, names): (&str, String, Vec<&str>)| {
-        format!("{operation} {}{reason}", several(&names, NAMES_MAX))
+        format!("{operation} {}{reason}", counted(names.iter().map(|name| format!("{name:?}")), NAMES_MAX))
     };
     groups.into_iter().map(line).collect()
 }

@@ -121,11 +121,19 @@ fn values_beyond_any_number_are_refused_like_too_many() {
 
 #[test]
 fn lines_share_one_budget_of_values() {
-    let lines: String = (0..40).map(|line| format!("k{line} = constant 16x8x32 values=1\n")).collect();
+    let lines: String = (0..40).map(|line| format!("k{line} = constant 16x8x32 values={line}\n")).collect();
     let text = format!("{lines}x = input 16x8x32\ny = add x k0\noutput y");
     assert!(build_within(&text, 40 * 4096, no_arrays).is_ok());
     let refused = build_within(&text, 40 * 4096 - 1, no_arrays).unwrap_err().to_string();
     assert_eq!(refused, "line 40: 4096 values are more than the 4095 that are left of the script's 163839");
+}
+
+#[test]
+fn constants_that_are_the_same_lie_in_the_program_once() {
+    let text = "x = input 16x8x32\nk = constant 16x8x32 values=1\nl = constant 16x8x32 values=1\n\
+                y = add x k\nz = add y l\noutput z";
+    let built = build_within(text, 2 * 4096, no_arrays).unwrap();
+    assert_eq!(built.constants().len(), 2 * 4096);
 }
 
 #[test]

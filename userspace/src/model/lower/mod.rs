@@ -30,6 +30,7 @@ mod wish;
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use half::f16;
 
@@ -159,6 +160,10 @@ pub(super) struct Lower<'n> {
     constants: HashMap<(ValueId, Option<usize>), Held>,
     /// Tensors that were given other columns, by where they lay and the new axis.
     turned: HashMap<(held::Place, Option<usize>), Held>,
+    /// The last matrix of a product, as the engine has it: each step of a recurrent layer has the same.
+    matrix: Option<(product::MatrixKey, Rc<[f16]>)>,
+    /// Weights of all products so far.
+    weights: u64,
     /// The layers that read each value.
     readers: Vec<Vec<usize>>,
     /// The largest difference between a constant and its half, where that is finite.
@@ -175,7 +180,18 @@ impl<'n> Lower<'n> {
             node.inputs.iter().for_each(|&input| readers[input].push(at));
         }
         let (constants, turned) = (HashMap::new(), HashMap::new());
-        Self { network, graph, held, constants, turned, readers, rounded: 0.0, beyond: 0 }
+        Self {
+            network,
+            graph,
+            held,
+            constants,
+            turned,
+            matrix: None,
+            weights: 0,
+            readers,
+            rounded: 0.0,
+            beyond: 0,
+        }
     }
 }
 

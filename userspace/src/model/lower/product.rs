@@ -1,5 +1,7 @@
 //! Matrix products: a known matrix is a convolution's weights, two computed ones are a rewrite and a product (td 7.3).
 
+use std::rc::Rc;
+
 use super::held::{Held, groups, looped};
 use super::{Lower, Why, maps, shape};
 use crate::build::{Convolution, Lines, Tail, Weights};
@@ -19,6 +21,19 @@ struct Known<'a> {
     axis: usize,
     /// The outputs become columns, if that is no more work.
     turns: bool,
+}
+
+/// Most weights of all products together. (Chosen) To lay out as many takes about a minute; the steps of a recurrent layer have
+/// the same, which are laid out for each step.
+const WEIGHTS_MAX: u64 = 1 << 34;
+
+/// What the halves of a matrix follow from.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct MatrixKey {
+    at: *const f64,
+    scale: f64,
+    ordered: Vec<usize>,
+    steps: Vec<isize>,
 }
 
 impl Lower<'_> {
@@ -69,6 +84,10 @@ impl Lower<'_> {
             known.turns && !many && outputs > 1 && self.graph.turns_at_once(inputs, outputs, x.width());
         let result = self.fresh(dims, if turns { Some(axis) } else { x.column })?;
         let batches = &dims[..rank - 2];
+        self.weights = self.weights.saturating_add(outputs as u64 * inputs as u64);
+        if self.weights > WEIGHTS_MAX {
+            return Err(Why::Mode("all products together have more than 2^34 weights".to_owned()));
+        }
         // One matrix for all, or one for each batch.
         let count = if many { batches.iter().product() } else { 1 };
         if count as u64 > super::TASKS_MAX {
@@ -83,6 +102,13 @@ impl Lower<'_> {
         if axis == rank - 1 {
             steps.swap(rank - 2, rank - 1);
         }
+        // Constants stay where they are for as long as there is a network.
+        let key = MatrixKey {
+            at: matrix.values().as_ptr(),
+            scale: known.scale,
+            ordered: ordered.clone(),
+            steps: steps.clone(),
+        };
         let mut weights = Walk::new(&ordered, 0, &steps);
         let biases = [batches, &[outputs]].concat();
         let bias_steps = known.bias.map(|bias| {
@@ -91,9 +117,17 @@ impl Lower<'_> {
         });
         let mut bias = bias_steps.as_ref().map(|steps| Walk::new(&biases, 0, steps));
         for batch in 0..count {
-            let ordered: Vec<f64> =
-                (0..outputs * inputs).map(|_| known.scale * matrix.values()[weights.next_place()]).collect();
-            let halves = self.halves(&ordered);
+            let halves = match &self.matrix {
+                Some((same, halves)) if *same == key => Rc::clone(halves),
+                _ => {
+                    let each = |_| known.scale * matrix.values()[weights.next_place()];
+                    let ordered: Vec<f64> = (0..outputs * inputs).map(each).collect();
+                    self.halves(&ordered).into()
+                }
+            };
+            if !many {
+                self.matrix = Some((key.clone(), Rc::clone(&halves)));
+            }
             let bias: Option<Vec<f64>> = known
                 .bias
                 .zip(bias.as_mut())

@@ -98,16 +98,16 @@ fn pool(call: &mut Call<'_, '_>, maximum: bool, counts_all: bool) -> Made {
             padded.checked_sub(reach).ok_or_else(|| Call::mode("the window is larger than the operand"))?;
         let mut count = if is_ceil { room.div_ceil(stride[axis]) } else { room / stride[axis] } + 1;
         // A window that begins behind the operand is left out.
-        if is_ceil && (count - 1) * stride[axis] >= extents[axis] + before {
+        if is_ceil && (count - 1).saturating_mul(stride[axis]) >= extents[axis].saturating_add(before) {
             count -= 1;
         }
         positions.push(count);
     }
     let counted = if counts_all { padding.clone() } else { vec![(0, 0); kernel.len()] };
     for (axis, side) in padding.iter_mut().enumerate() {
-        let reach = (kernel[axis] - 1) * dilation[axis] + 1;
-        let end = (positions[axis] - 1) * stride[axis] + reach;
-        side.1 = end.saturating_sub(side.0 + extents[axis]);
+        let reach = (kernel[axis] - 1).saturating_mul(dilation[axis]).saturating_add(1);
+        let end = (positions[axis] - 1).saturating_mul(stride[axis]).saturating_add(reach);
+        side.1 = end.saturating_sub(side.0.saturating_add(extents[axis]));
     }
     let window = Window { maximum, kernel, stride, dilation, padding, positions, counted };
     one(call.add(Operation::Window(window), &[x])?)
