@@ -510,3 +510,51 @@ fn remainder_by_a_whole_number_that_is_0_is_refused() {
     let told = problems(&net.finish())[0].to_string();
     assert!(told.contains("a divisor is 0"), "{told}");
 }
+
+/// Each letter beside each other one would be 2^40 comparisons.
+#[test]
+fn equation_of_a_million_letters_is_refused_by_its_length() {
+    for equation in ["ab".repeat(500_000), format!("{}->", "ab".repeat(500_000)), ",".repeat(1_000_000)] {
+        let mut net = Onnx::new(1);
+        let x = net.input("x", &[2]);
+        net.node_to("Einsum", &[&x], "y", &[("equation", Text(equation.leak()))]);
+        net.output("y", &[2]);
+        let told = problems(&net.finish())[0].to_string();
+        assert!(told.contains("axes of a tensor") || told.contains("not one of 1 tensors"), "{told}");
+        assert!(told.len() < 400, "{}", told.len());
+    }
+}
+
+/// Each reads 2^26 elements, of which there are none here, so that nothing takes time.
+#[test]
+fn layers_of_little_work_each_are_refused_where_all_together_take_too_long() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[1]);
+    let shape = net.integers(&[1 << 26, 0]);
+    let none = net.node("ConstantOfShape", &[&shape], &[]);
+    let axis = net.integers(&[0]);
+    for _ in 0..70 {
+        net.node("ReduceSum", &[&none, &axis], &[]);
+    }
+    net.node_to("Relu", &[&x], "y", &[]);
+    net.output("y", &[1]);
+    let problems = problems(&net.finish());
+    let refused = |problem: &&ane::model::Problem| {
+        problem.to_string().contains("all layers together that are computed")
+    };
+    let count = problems.iter().filter(refused).count();
+    assert!((6..10).contains(&count) && count == problems.len(), "{problems:?}");
+}
+
+/// Tap by tap, the places that are no padding would take an hour.
+#[test]
+fn mean_of_a_long_window_is_refused_at_once() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[1, 1, 1 << 20]);
+    let (long, half) = ((1 << 20) + 1, 1 << 19);
+    let attributes = [("kernel_shape", Integers(vec![long])), ("pads", Integers(vec![half, half]))];
+    net.node_to("AveragePool", &[&x], "y", &attributes);
+    net.output("y", &[1, 1, 1 << 20]);
+    let told = problems(&net.finish())[0].to_string();
+    assert!(told.contains("tasks"), "{told}");
+}

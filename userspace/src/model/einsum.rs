@@ -3,10 +3,14 @@
 //! Tensors are taken two at a time. Letters that both have and that are still wanted become one batch axis of a matrix product,
 //! those that both have and nobody wants its inner axis, and the others rows and columns.
 
+use std::collections::BTreeMap;
+
 use super::layers::Layers;
+use super::network::array::RANK_MAX;
 use super::network::operation::{Post, Reduce, ReduceKind};
 use super::network::{Operation, ValueId};
 use super::problem::Why;
+use crate::container::excerpt;
 
 /// A tensor with a letter for each axis.
 struct Lettered {
@@ -16,24 +20,24 @@ struct Lettered {
 
 pub(super) fn einsum(layers: &mut impl Layers, equation: &str, values: &[ValueId]) -> Result<ValueId, Why> {
     let equation: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
-    let refused = |why: &str| Err(Why::Mode(format!("equation {equation:?} {why}")));
+    let refused = |why: &str| Err(Why::Mode(format!("equation {:?} {why}", excerpt(&equation))));
     let (from, to) =
         equation.split_once("->").map_or((equation.as_str(), None), |(from, to)| (from, Some(to)));
-    let operands: Vec<Vec<char>> = from.split(',').map(|letters| letters.chars().collect()).collect();
-    let to: Vec<char> = match to {
-        Some(to) => to.chars().collect(),
-        None => {
-            // Those that stand there once, by the alphabet.
-            let all: Vec<char> = operands.concat();
-            let mut once: Vec<char> =
-                all.iter().copied().filter(|c| all.iter().filter(|other| *other == c).count() == 1).collect();
-            once.sort_unstable();
-            once
-        }
-    };
-    if operands.len() != values.len() {
+    // An equation may be as long as a file: its length is looked at before its letters.
+    if from.split(',').count() != values.len() {
         return refused(&format!("is not one of {} tensors", values.len()));
     }
+    if from.split(',').any(|letters| letters.chars().nth(RANK_MAX).is_some()) {
+        return refused(&format!("names more than {RANK_MAX} axes of a tensor"));
+    }
+    let operands: Vec<Vec<char>> = from.split(',').map(|letters| letters.chars().collect()).collect();
+    let mut later = BTreeMap::new();
+    operands.iter().flatten().for_each(|&c| *later.entry(c).or_insert(0_usize) += 1);
+    let to: Vec<char> = match to {
+        Some(to) => to.chars().collect(),
+        // Those that stand there once, by the alphabet.
+        None => later.iter().filter(|&(_, &count)| count == 1).map(|(&c, _)| c).collect(),
+    };
     let is_plain = operands.iter().chain([&to]).all(|letters| {
         letters.iter().enumerate().all(|(at, c)| c.is_ascii_alphabetic() && !letters[..at].contains(c))
     });
@@ -41,15 +45,16 @@ pub(super) fn einsum(layers: &mut impl Layers, equation: &str, values: &[ValueId
     if !is_plain || !fits {
         return refused("does not name each axis once");
     }
-    if to.iter().any(|c| !operands.iter().any(|letters| letters.contains(c))) {
+    if to.iter().any(|c| !later.contains_key(c)) {
         return refused("has a letter on the right alone");
     }
     let mut rest = operands.into_iter().zip(values).map(|(letters, &value)| Lettered { letters, value });
     let Some(mut made) = rest.next() else { return refused("has no tensor") };
-    let rest: Vec<Lettered> = rest.collect();
-    for (at, next) in rest.iter().enumerate() {
-        let later = rest[at + 1..].iter().flat_map(|one| &one.letters);
-        let wanted: Vec<char> = to.iter().chain(later).copied().collect();
+    forget(&mut later, &made);
+    for next in rest {
+        let next = &next;
+        forget(&mut later, next);
+        let wanted: Vec<char> = to.iter().chain(later.keys()).copied().collect();
         for c in made.letters.iter().filter(|c| next.letters.contains(c)) {
             let [a, b] = [&made, next].map(|one| extents(layers, one, &[*c]));
             if a != b {
@@ -61,6 +66,16 @@ pub(super) fn einsum(layers: &mut impl Layers, equation: &str, values: &[ValueId
     let made = summed(layers, &made, &to)?;
     let order = to.iter().filter_map(|c| made.letters.iter().position(|other| other == c)).collect();
     layers.add(Operation::Permute(order), &[made.value])
+}
+
+/// Counts letters of a tensor no more, which is no later one.
+fn forget(later: &mut BTreeMap<char, usize>, tensor: &Lettered) {
+    for c in &tensor.letters {
+        if let Some(count) = later.get_mut(c) {
+            *count -= 1;
+        }
+    }
+    later.retain(|_, count| *count > 0);
 }
 
 /// The tensor without the axes that are not wanted.

@@ -3,7 +3,7 @@
 use super::held::Held;
 use super::{Lower, Why};
 use crate::build::{Element, Limit};
-use crate::model::network::evaluate::moving::count_factors;
+use crate::model::network::evaluate::moving::{count_factors, taps};
 use crate::model::network::operation::{Cut, Window};
 
 impl Lower<'_> {
@@ -11,9 +11,8 @@ impl Lower<'_> {
         if window.maximum {
             return self.along_axes(window, x, f64::NEG_INFINITY, Element::MAXIMUM);
         }
-        let taps: usize = window.kernel.iter().product();
-        let still = x.dims.len() - window.kernel.len();
-        let factors = count_factors(window, &x.dims[still..])?;
+        let taps = taps(window);
+        let extents = x.dims[x.dims.len() - window.kernel.len()..].to_vec();
         let sums = if self.fits_array(window, &x) {
             let moving = window.kernel.len();
             let rows = |list: &[usize]| if moving == 2 { list[0] } else { 1 };
@@ -21,11 +20,12 @@ impl Lower<'_> {
             let (left, right) = window.padding[moving - 1];
             let kernel = (window.kernel[moving - 1], rows(&window.kernel));
             let stride = (window.stride[moving - 1], rows(&window.stride));
-            self.box_sum(&x, kernel, stride, [left, right, top, bottom], 1.0 / taps as f64)?
+            self.box_sum(&x, kernel, stride, [left, right, top, bottom], 1.0 / taps)?
         } else {
             let sums = self.along_axes(window, x, 0.0, Element::ADD)?;
-            self.affine(&sums, 1.0 / taps as f64, 0.0)?
+            self.affine(&sums, 1.0 / taps, 0.0)?
         };
+        let factors = count_factors(window, &extents)?;
         if factors.values().iter().all(|&factor| factor == 1.0) {
             return Ok(sums);
         }

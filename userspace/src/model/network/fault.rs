@@ -42,6 +42,9 @@ pub enum Fault {
     /// More work before the run than anybody waits for.
     #[error("computing it before the run takes {products} products; 2^32 are the most")]
     Work { products: u64 },
+    /// The same for all layers of the model, each of which may be small.
+    #[error("all layers together that are computed before the run take more than 2^32 products")]
+    WorkTogether,
     /// A run-time operand of whole numbers.
     #[error(
         "an operand of whole numbers is not known before the run, and the engine computes in halves; bind the input \

@@ -76,6 +76,8 @@ pub struct Network {
     stored: u64,
     /// Elements of all other constants, places that layers pick, and what each value counts for beside its elements.
     computed: u64,
+    /// Products of all layers that were computed.
+    work: u64,
 }
 
 /// Most elements of the model's own constants together: 4 GB of doubles. (Chosen) Several may be one part of a file, so the size
@@ -240,6 +242,7 @@ impl Network {
             inputs.iter().map(|&input| self.values[input].constant.as_ref()).collect();
         if let Some(constants) = constants {
             self.has_room(&dims)?;
+            self.work = self.with_work(evaluate::work(&operation, &operands, &dims))?;
             let array = evaluate::evaluate(&operation, &constants)?;
             return Ok(self.constant(name, array, kind));
         }
@@ -295,6 +298,15 @@ impl Network {
     pub(in crate::model) fn has_room_to_store(&self, elements: usize) -> Result<(), Fault> {
         let all = self.stored.saturating_add(elements as u64);
         if all > STORED_MAX { Err(Fault::Stored) } else { Ok(()) }
+    }
+
+    /// The work of all layers that were computed and of one more; refuses what nobody waits for.
+    fn with_work(&self, products: u64) -> Result<u64, Fault> {
+        if products > evaluate::PRODUCTS_MAX {
+            return Err(Fault::Work { products });
+        }
+        let all = self.work.saturating_add(products);
+        if all > evaluate::PRODUCTS_MAX { Err(Fault::WorkTogether) } else { Ok(all) }
     }
 
     /// Whole numbers that the run computes in another order.
@@ -374,5 +386,33 @@ mod tests {
             layers += 1;
         }
         assert!(layers.abs_diff(room * NAME / name.len() as u64) <= 1, "{layers}");
+    }
+
+    #[test]
+    fn layers_have_time_up_to_the_bound_of_their_work() {
+        let most = evaluate::PRODUCTS_MAX;
+        let mut network = Network::default();
+        assert_eq!(network.with_work(most + 1), Err(Fault::Work { products: most + 1 }));
+        let four = network.constant("four", Array::list([1.0; 4]), Kind::Real);
+        let sum = || {
+            Operation::Reduce(operation::Reduce {
+                kind: operation::ReduceKind::Sum,
+                axes: vec![0],
+                square: false,
+                epsilon: 0.0,
+                post: operation::Post::None,
+            })
+        };
+        network.work = most - 7;
+        // The sum of four elements counts the four that it reads.
+        network.add("sum", sum(), &[four], Kind::Real).unwrap();
+        assert_eq!(network.work, most - 3);
+        assert_eq!(network.add("sum", sum(), &[four], Kind::Real), Err(Fault::WorkTogether));
+        let relu = Operation::Map(operation::Map::Relu);
+        assert_eq!(network.add("relu", relu.clone(), &[four], Kind::Real), Err(Fault::WorkTogether));
+        // The run's layers are no work here.
+        let x = network.input("x", vec![4], Kind::Real).unwrap();
+        network.add("relu", relu, &[x], Kind::Real).unwrap();
+        assert_eq!(network.work, most - 3);
     }
 }

@@ -5,26 +5,35 @@
 
 mod maps;
 pub mod moving;
+mod places;
 
 use super::array::{Array, broadcast, stretched, strides};
 use super::fault::Fault;
-use super::operation::{Cut, Join, JoinKind, Normalise, Operation, Post, Reduce, ReduceKind};
+use super::operation::{Cut, Join, JoinKind, Map, Normalise, Operation, Post, Reduce, ReduceKind};
 use super::shape;
 
 pub use maps::map;
 
-/// Most products of one layer: some seconds.
-const PRODUCTS_MAX: u64 = 1 << 32;
+/// Most products of one layer, and of all layers of a model that are computed before the run: some seconds, or half a minute where
+/// memory is slow.
+pub(super) const PRODUCTS_MAX: u64 = 1 << 32;
 
-/// Products that a layer takes, where it takes more than one for each element.
-fn products(operation: &Operation, operands: &[&[usize]], dims: &[usize]) -> u64 {
+/// Products that take as long as one value of the error function, whose series and fraction have some hundred steps.
+const ERROR_FUNCTION: usize = 64;
+
+/// The work of a layer, in products. It is at least the elements of its result, and what it reads or picks to make them. Extents
+/// beside one of 0 count too, as indices of a layer without elements do.
+pub(super) fn work(operation: &Operation, operands: &[&[usize]], dims: &[usize]) -> u64 {
+    // Of a reduction the elements that it reads count.
+    let of = if matches!(operation, Operation::Reduce(_)) { operands[0] } else { dims };
     let each: &[usize] = match operation {
         Operation::Convolution(_) => &operands[1][1..],
         Operation::Product | Operation::Linear(_) => operands[0].last_chunk::<1>().map_or(&[], |last| last),
         Operation::Window(window) => &window.kernel,
+        Operation::Map(Map::Erf | Map::Gelu) => &[ERROR_FUNCTION],
         _ => &[],
     };
-    dims.iter().chain(each).fold(1, |all: u64, &extent| all.saturating_mul(extent as u64))
+    of.iter().chain(each).fold(1, |all: u64, &extent| all.saturating_mul(extent.max(1) as u64))
 }
 
 /// The result of `operation`.
@@ -34,7 +43,7 @@ fn products(operation: &Operation, operands: &[&[usize]], dims: &[usize]) -> u64
 /// [`Fault`], as for the extents of the result.
 pub fn evaluate(operation: &Operation, operands: &[&Array]) -> Result<Array, Fault> {
     let extents: Vec<&[usize]> = operands.iter().map(|operand| operand.dims()).collect();
-    let products = products(operation, &extents, &shape::infer(operation, &extents)?);
+    let products = work(operation, &extents, &shape::infer(operation, &extents)?);
     if products > PRODUCTS_MAX {
         return Err(Fault::Work { products });
     }
