@@ -208,7 +208,7 @@ impl Network {
         Ok(self.constant(name, Array::from_fn(dims, value)?, kind))
     }
 
-    /// A constant that the model has itself, or the user gives: [`has_room_to_store`](Self::has_room_to_store) said yes.
+    /// A constant that the model has itself, or the user gives: a reader asks `has_room_to_store` first.
     pub fn stored(&mut self, name: &str, array: Array, kind: Kind) -> ValueId {
         self.stored += array.values().len() as u64;
         self.value(name, array.dims().to_vec(), kind, Some(array))
