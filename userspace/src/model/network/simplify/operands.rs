@@ -39,9 +39,8 @@ impl Network {
                 continue;
             }
             let Some(applied) = self.applied(&self.nodes[at]) else { continue };
-            if self.have_room(&readers[made]).is_err() {
-                continue;
-            }
+            let Ok(work) = self.work_on(&readers[made]) else { continue };
+            self.work = work;
             let all: Option<Vec<Taken>> =
                 readers[made].iter().map(|&reader| self.taken(&self.nodes[reader], made, &applied)).collect();
             let Some(all) = all else { continue };
@@ -54,13 +53,15 @@ impl Network {
         }
     }
 
-    /// Whether there is room for another matrix of each of these products.
-    fn have_room(&self, products: &[usize]) -> Result<(), Fault> {
+    /// The work of all layers with that on another matrix of each of these products, if there is time and room for it.
+    fn work_on(&self, products: &[usize]) -> Result<u64, Fault> {
         let elements = |&product: &usize| {
             let known = self.nodes[product].inputs.iter().filter_map(|&input| self.known(input));
             known.map(|array| array.values().len()).sum::<usize>()
         };
-        self.has_room(&[products.iter().map(elements).sum()])
+        let all: usize = products.iter().map(elements).sum();
+        self.has_room(&[all])?;
+        self.with_work(all as u64)
     }
 
     fn applied(&self, node: &Node) -> Option<Applied> {
