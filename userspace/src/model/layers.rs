@@ -1,6 +1,6 @@
 //! Layers that the readers of both formats add to a network in the same way.
 
-use super::network::array::RANK_MAX;
+use super::network::array::is_rank;
 use super::network::operation::{Join, JoinKind, Map};
 use super::network::{Fault, Kind, Network, Operation, ValueId};
 use super::problem::Why;
@@ -68,9 +68,4 @@ pub(super) fn extents(list: &[i64]) -> Result<Vec<usize>, Why> {
 /// An extent of a list.
 pub(super) fn extent(value: i64) -> Result<usize, Fault> {
     usize::try_from(value).map_err(|_| Fault::Wrong { what: "extent", value, dims: Vec::new() })
-}
-
-/// Refuses more axes than a tensor can have. A list of them may be as long as a constant.
-pub(super) fn is_rank(rank: usize) -> Result<(), Fault> {
-    if rank > RANK_MAX { Err(Fault::Rank { rank }) } else { Ok(()) }
 }

@@ -23,8 +23,8 @@ struct Known<'a> {
     turns: bool,
 }
 
-/// Most weights of all products together. (Chosen) To lay out as many takes about a minute; the steps of a recurrent layer have
-/// the same, which are laid out for each step.
+/// Most weights of all products together. (Chosen) To pack as many takes about a minute; the steps of a recurrent layer have the
+/// same, which are packed for each step.
 const WEIGHTS_MAX: u64 = 1 << 34;
 
 /// What the halves of a matrix follow from.
@@ -84,14 +84,16 @@ impl Lower<'_> {
             known.turns && !many && outputs > 1 && self.graph.turns_at_once(inputs, outputs, x.width());
         let result = self.fresh(dims, if turns { Some(axis) } else { x.column })?;
         let batches = &dims[..rank - 2];
-        self.weights = self.weights.saturating_add(outputs as u64 * inputs as u64);
-        if self.weights > WEIGHTS_MAX {
-            return Err(Why::Mode("all products together have more than 2^34 weights".to_owned()));
-        }
         // One matrix for all, or one for each batch.
         let count = if many { batches.iter().product() } else { 1 };
         if count as u64 > super::TASKS_MAX {
             return Err(Why::Tasks { tasks: count as u64, most: super::TASKS_MAX });
+        }
+        let weights =
+            [count, outputs, inputs].iter().fold(1, |all: u64, &each| all.saturating_mul(each as u64));
+        self.weights = self.weights.saturating_add(weights);
+        if self.weights > WEIGHTS_MAX {
+            return Err(Why::Mode("all products together have more than 2^34 weights".to_owned()));
         }
         // For each batch the outputs, and for each output what it reads.
         let ordered = [batches, &[outputs, inputs]].concat();

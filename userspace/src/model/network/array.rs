@@ -100,15 +100,22 @@ impl Array {
 ///
 /// [`Fault::Elements`] above [`ELEMENTS_MAX`], [`Fault::Rank`] above [`RANK_MAX`].
 pub fn elements(dims: &[usize]) -> Result<usize, Fault> {
-    if dims.len() > RANK_MAX {
-        return Err(Fault::Rank { rank: dims.len() });
-    }
+    is_rank(dims.len())?;
     // Extents beside one of 0 count too: strides are products of them.
     let most = dims.iter().try_fold(1_u64, |all, &extent| all.checked_mul(extent.max(1) as u64));
     match most {
         Some(most) if most <= ELEMENTS_MAX => Ok(if dims.contains(&0) { 0 } else { most as usize }),
         _ => Err(Fault::Elements { dims: dims.to_vec() }),
     }
+}
+
+/// Refuses more axes than a tensor can have. A list of extents may be as long as a constant.
+///
+/// # Errors
+///
+/// [`Fault::Rank`].
+pub const fn is_rank(rank: usize) -> Result<(), Fault> {
+    if rank > RANK_MAX { Err(Fault::Rank { rank }) } else { Ok(()) }
 }
 
 /// Distance of neighbours along each axis.

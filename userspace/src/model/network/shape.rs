@@ -1,6 +1,6 @@
 //! Extents of what an operation makes.
 
-use super::array::{RANK_MAX, broadcast};
+use super::array::{broadcast, is_rank};
 use super::fault::Fault;
 use super::operation::{Convolution, Cut, Operation, Window};
 
@@ -18,12 +18,9 @@ pub(super) fn infer(operation: &Operation, operands: &[&[usize]]) -> Result<Vec<
         _ => count("1", given == 1)?,
     }
     let first = operands[0];
-    let wanted = match operation {
-        Operation::Reshape(dims) | Operation::Expand(dims) => dims.len(),
-        _ => 0,
-    };
-    if let Some(rank) = [first.len(), wanted].into_iter().find(|&rank| rank > RANK_MAX) {
-        return Err(Fault::Rank { rank });
+    is_rank(first.len())?;
+    if let Operation::Reshape(dims) | Operation::Expand(dims) = operation {
+        is_rank(dims.len())?;
     }
     match operation {
         Operation::Map(_) => Ok(first.to_vec()),

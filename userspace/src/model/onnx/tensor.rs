@@ -3,6 +3,7 @@
 
 use half::{bf16, f16};
 
+use crate::model::layers::extent;
 use crate::model::neighbour_files::{Beside, Files};
 use crate::model::network::array::{Array, elements};
 use crate::model::network::{Fault, Kind};
@@ -70,10 +71,7 @@ pub(super) fn read_beside(
         Ok::<(), Damage>(())
     })?;
     let kind = kind(element).ok_or(TensorError::Element(element))?;
-    let extent = |&extent: &i64| {
-        usize::try_from(extent).map_err(|_| Fault::Wrong { what: "extent", value: extent, dims: Vec::new() })
-    };
-    let dims = dims.iter().map(extent).collect::<Result<Vec<_>, _>>()?;
+    let dims = dims.into_iter().map(extent).collect::<Result<Vec<_>, _>>()?;
     let count = elements(&dims)?;
     has_room(count)?;
     let file;

@@ -1,8 +1,8 @@
 //! Elements in another order or number, and constants.
 
 use super::{Call, Made, lookup, one, tensor};
-use crate::model::layers::{Layers, extent, extents, is_rank};
-use crate::model::network::array::elements;
+use crate::model::layers::{Layers, extent, extents};
+use crate::model::network::array::{elements, is_rank};
 use crate::model::network::operation::{Cut, JoinKind};
 use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
 use crate::model::problem::Why;

@@ -127,8 +127,8 @@ fn spread(call: &mut Call<'_, '_>, operand: ValueId, x: ValueId, axis: i64) -> R
     }
     // Behind each place along the axis lie so many elements.
     let behind: usize = dims[axis + 1..].iter().product();
-    let values = known.clone();
-    let values = values.values();
+    let known = known.clone();
+    let values = known.values();
     let spread = call.network.filled(call.name, dims.clone(), Kind::Real, |at| {
         let (rest, inner) = (at / behind, at % behind);
         let (outer, place) = (rest / dims[axis], rest % dims[axis]);
