@@ -115,9 +115,9 @@ unsafe fn apart<V: Fused, const ROWS: usize, const VECTORS: usize>(
         let mut sums = [[anchor; VECTORS]; ROWS];
         let (many, few) = kept.as_chunks::<UNROLLED>();
         for taps in many {
-            prefetch::read(at(taps[0]).1.wrapping_add(ahead));
             for &one in taps {
                 let (operands, coefficients) = at(one);
+                prefetch::read(coefficients.wrapping_add(ahead));
                 // SAFETY: the largest offset leaves room for all columns, and each tap has a coefficient for each row.
                 unsafe { tap::<V, ROWS, VECTORS, false>(&mut sums, operands, coefficients, coefficients) };
             }
@@ -129,6 +129,7 @@ unsafe fn apart<V: Fused, const ROWS: usize, const VECTORS: usize>(
         }
         for (&one, least) in dropping.iter().zip(least.as_chunks::<ROWS>().0) {
             let (operands, coefficients) = at(one);
+            prefetch::read(coefficients.wrapping_add(ahead));
             // SAFETY: as above.
             unsafe { tap::<V, ROWS, VECTORS, true>(&mut sums, operands, coefficients, least.as_ptr()) };
         }

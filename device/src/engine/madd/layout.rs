@@ -193,7 +193,7 @@ impl Layout {
         output: &'a mut [u16],
     ) -> impl Iterator<Item = Share<'a>> + use<'a> {
         let (layout, width) = (*self, shape.out_width);
-        let (groups, outputs, band) = (shape.groups, shape.group_outputs, self.band);
+        let (groups, outputs) = (shape.groups, shape.group_outputs);
         let mut rest = Window::new(output, shape.pixels());
         (0..groups).step_by(self.share).flat_map(move |first| {
             let groups = first..groups.min(first + layout.share);
@@ -201,7 +201,7 @@ impl Layout {
             layout.shares().flat_map(move |panels| {
                 let places = layout.first(panels.start)..layout.first(panels.end);
                 let mut of_panels = of_groups.take_columns(layout.pixels_in(width, places));
-                let groups = groups.clone();
+                let (groups, band) = (groups.clone(), layout.band(panels.len(), outputs));
                 (0..outputs).step_by(band).map(move |output| {
                     let outputs = output..outputs.min(output + band);
                     let window = of_panels.take_rows(groups.len() * outputs.len());
@@ -221,6 +221,13 @@ impl Layout {
             (rest > 0).then(|| last.end..last.end + together)
         })
         .skip(1)
+    }
+
+    /// Outputs of a band, for so many panels. Those few that are left at the end are shared by all threads.
+    fn band(&self, panels: usize, outputs: usize) -> usize {
+        let rows = self.kernel.rows;
+        let each = outputs.div_ceil(rows).div_ceil(self.threads).max(BAND) * rows;
+        if panels < self.together.0 { each.min(self.band) } else { self.band }
     }
 
     /// How many of some places are output pixels.
@@ -373,6 +380,23 @@ mod tests {
         };
         assert_eq!(bands(1), 1);
         assert!(bands(2) > 1);
+    }
+
+    #[test]
+    fn panels_that_are_left_at_the_end_are_cut_into_bands_for_several_threads_only() {
+        let bands = |threads| {
+            let (shape, mut layout) = layout(256, 28, 28, 3, threads);
+            // As with many channels, whose coefficients are far away.
+            layout.together = (4, 8);
+            layout.panels = 17;
+            let mut output = vec![0; shape.outputs() * shape.pixels()];
+            let pieces: Vec<_> =
+                layout.shares_of(&shape, &mut output).flatten().map(|(piece, _)| piece).collect();
+            let of_panels = |first| pieces.iter().filter(|piece| piece.panels.start == first).count();
+            (of_panels(0), of_panels(16))
+        };
+        assert_eq!(bands(1), (1, 1));
+        assert_eq!(bands(2), (1, 2));
     }
 
     #[test]

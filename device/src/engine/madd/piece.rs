@@ -19,7 +19,7 @@ use super::stages::{Measured, Stages};
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{
     Adding, Block, Code, Exponents, Extent, Finish, Gather, Kernel, Offsets, Parted, Pixels, Port, SCALE,
-    Source, Stretch, Strip, TOGETHER, Window,
+    Source, Stretch, Strip, TOGETHER, Window, drops,
 };
 use crate::engine::numerics::sum::{self, Tap, in_units};
 
@@ -331,30 +331,39 @@ impl PassContext<'_> {
         let chunks = stages.chunks(stage).filter(|_| !is_near);
         // The next tile's coefficients lie behind this one's.
         let ahead = self.coefficients.size();
-        let told_apart = exponents.zip(chunks).filter(|_| stage.drops);
-        let parted = told_apart
-            .and_then(|(exponents, chunks)| self.code.part(coefficients, exponents, chunks, parted));
-        let all_drop = parted.and_then(Parted::limits_of_all);
-        let parted = parted.filter(|_| all_drop.is_none());
-        let mut least = if stage.drops && told_apart.is_none() {
-            self.least((least, least_of), (tile, number), coefficients)
-        } else {
-            all_drop.unwrap_or_default()
-        };
-        if chunks.is_none() {
-            // A vector has half as many numbers, and each product takes two instructions where it is watched.
-            pace.spend(3 * coefficients.len() * columns / VECTOR);
-            exact.resize(coefficients.len(), 0.0);
-            self.code.exact(coefficients, if is_near { SCALE } else { 1.0 }, exact);
-            // Products that are large enough for this are hardly ever dropped, and to look at them here takes less than there.
-            if !least.is_empty() && !self.code.drops(kernel, panel, offsets, least) {
-                least = &[];
+        let (least, adding) = match chunks {
+            Some(chunks) => {
+                let told_apart = exponents.filter(|_| stage.drops);
+                let parted =
+                    told_apart.and_then(|exponents| self.code.part(coefficients, exponents, chunks, parted));
+                let all_drop = parted.and_then(Parted::limits_of_all);
+                let least = if stage.drops && told_apart.is_none() {
+                    self.least((least, least_of), (tile, number), coefficients)
+                } else {
+                    all_drop.unwrap_or_default()
+                };
+                let parted = parted.filter(|_| all_drop.is_none());
+                (least, Adding::Singles { coefficients, begin, chunks, parted, ahead })
             }
-        }
-        let adding = match chunks {
-            Some(chunks) => Adding::Singles { coefficients, begin, chunks, parted, ahead },
-            None if is_near => Adding::Watched { coefficients: exact, fates },
-            None => Adding::Doubles { coefficients: exact },
+            None => {
+                // A vector has half as many numbers, and each product takes two instructions where it is watched.
+                pace.spend(3 * coefficients.len() * columns / VECTOR);
+                exact.resize(coefficients.len(), 0.0);
+                self.code.exact(coefficients, if is_near { SCALE } else { 1.0 }, exact);
+                // Products that are large enough for this are hardly ever dropped, and to look for them here takes less than there.
+                let taps = coefficients.len() / kernel.rows;
+                let may_drop = stage.drops && exponents.is_none_or(|sets| drops(sets, taps));
+                let least =
+                    if may_drop { self.least((least, least_of), (tile, number), coefficients) } else { &[] };
+                let is_sure = exponents.is_some() || self.code.drops(kernel, panel, offsets, least);
+                let coefficients = &*exact;
+                let adding = if is_near {
+                    Adding::Watched { coefficients, fates }
+                } else {
+                    Adding::Doubles { coefficients }
+                };
+                (if is_sure { least } else { &[] }, adding)
+            }
         };
         kernel.run(&mut Block { panel, offsets, least, sums, adding });
     }

@@ -150,9 +150,9 @@ impl Stages {
         Stage { chunks: first..self.chunks.len(), drops, reach }
     }
 
-    /// Whether any tile may drop products, and is added in single precision.
+    /// Whether any tile may drop products.
     pub(super) fn may_drop(&self) -> bool {
-        self.all.iter().any(|stage| stage.drops && !stage.chunks.is_empty())
+        self.all.iter().any(|stage| stage.drops)
     }
 
     /// How some taps of a tile are added.
