@@ -15,6 +15,9 @@ const LENGTH: usize = 3;
 /// Positions of a mask.
 const MASK: usize = 8;
 
+/// Lanes that are taken together; most planes have a multiple of them.
+const QUAD: usize = 4;
+
 /// The fault of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bad {
@@ -160,8 +163,6 @@ impl Body<'_> {
     /// Takes the positions of one tap: so many lanes, of which the first ones go into `row`.
     #[inline]
     fn lanes(&mut self, lanes: usize, row: &mut [u16]) -> Result<(), Bad> {
-        /// Lanes that are taken together; most planes have a multiple of them.
-        const QUAD: usize = 4;
         let mut lane = 0usize;
         while lane < lanes {
             if self.left == 0 {
@@ -173,20 +174,7 @@ impl Body<'_> {
                 let place = row.get_mut(lane..).and_then(|row| row.first_chunk_mut::<QUAD>());
                 match (bits, place) {
                     (0, _) => {}
-                    (0xf, Some(place)) => {
-                        let (halves, rest) =
-                            self.rest.split_first_chunk::<{ 2 * QUAD }>().ok_or(Bad::Short)?;
-                        let pairs = halves.as_chunks::<2>().0;
-                        place.iter_mut().zip(pairs).for_each(|(to, from)| *to = u16::from_le_bytes(*from));
-                        self.rest = rest;
-                    }
-                    (_, Some(place)) => {
-                        for (bit, to) in place.iter_mut().enumerate() {
-                            if bits >> bit & 1 == 1 {
-                                *to = self.half()?;
-                            }
-                        }
-                    }
+                    (_, Some(place)) => *place = self.quad(bits)?,
                     // The lanes that a plane has may end inside of four, and those behind them are never there.
                     (_, None) => {
                         for bit in 0..QUAD {
@@ -210,6 +198,27 @@ impl Body<'_> {
             lane = lane.saturating_add(1);
         }
         Ok(())
+    }
+
+    /// The halves of four positions, of which bits say whether they are there; zeros elsewhere.
+    #[inline]
+    fn quad(&mut self, bits: u8) -> Result<[u16; QUAD], Bad> {
+        let length = (bits.count_ones() as usize).saturating_mul(2);
+        let (halves, rest) = self.rest.split_at_checked(length).ok_or(Bad::Short)?;
+        let mut bytes = [0; 2 * QUAD];
+        match self.rest.first_chunk() {
+            Some(eight) => bytes = *eight,
+            None => bytes.iter_mut().zip(halves).for_each(|(to, from)| *to = *from),
+        }
+        self.rest = rest;
+        // Which of them are there is hard to guess for a processor, so there is no branch.
+        let mut next = u64::from_le_bytes(bytes);
+        Ok(std::array::from_fn(|position| {
+            let is_there = bits >> position & 1;
+            let [low, high, ..] = next.to_le_bytes();
+            next = next.wrapping_shr(u32::from(is_there) << 4);
+            u16::from_le_bytes([low, high]) & u16::from(is_there).wrapping_neg()
+        }))
     }
 
     fn half(&mut self) -> Result<u16, Bad> {
