@@ -19,7 +19,7 @@ pub(in crate::engine) struct PassInSingles {
     step: Step,
     /// Sign bits that are flipped, of the first and the second.
     signs: [u32; 2],
-    /// Results below this become it.
+    /// Results below this become it: zero, or what is minus infinity as a half.
     least: f32,
 }
 
@@ -40,7 +40,7 @@ mod avx2 {
     use super::{PassInSingles, Step};
     use crate::engine::kernels::planar_vector::{LANES, padded};
 
-    /// A finite magnitude that is infinity as a half.
+    /// A finite magnitude that is infinity as a half. Of infinity itself rounding would make a NaN.
     const LARGE: f32 = 131_072.0;
 
     impl PassInSingles {
@@ -57,7 +57,7 @@ mod avx2 {
             has_all.then_some(Self {
                 step,
                 signs: [sign(negates_first), sign(negates_second)],
-                least: if relu { 0.0 } else { f32::NEG_INFINITY },
+                least: if relu { 0.0 } else { -LARGE },
             })
         }
 
@@ -107,7 +107,8 @@ mod avx2 {
             // A NaN becomes +0.
             let settled = _mm256_and_ps(result, _mm256_cmp_ps::<_CMP_ORD_Q>(result, result));
             let biased = _mm256_add_ps(settled, _mm256_setzero_ps());
-            encode(_mm256_max_ps(biased, _mm256_set1_ps(self.least)))
+            let bounded = _mm256_max_ps(biased, _mm256_set1_ps(self.least));
+            encode(_mm256_min_ps(bounded, _mm256_set1_ps(LARGE)))
         }
     }
 
@@ -117,20 +118,17 @@ mod avx2 {
     fn decode(halves: &[u16; LANES]) -> __m256 {
         // SAFETY: the array has the sixteen bytes that are read, at any alignment.
         let halves = unsafe { _mm_loadu_si128(halves.as_ptr().cast()) };
-        let numbers = _mm256_cvtph_ps(halves);
-        let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(numbers, numbers);
-        _mm256_blendv_ps(numbers, _mm256_set1_ps(f32::INFINITY), is_nan)
+        // Of a NaN and another number this is the second.
+        _mm256_min_ps(_mm256_cvtph_ps(halves), _mm256_set1_ps(f32::INFINITY))
     }
 
-    /// The nearest halves, ties away from zero: the last bit of a single, set, takes an exact tie up and moves nothing
-    /// else. A large number stands for infinity, of which the bit would make a NaN.
+    /// The nearest halves of finite numbers, ties away from zero: the last bit of a single, set, takes an exact tie up and moves
+    /// nothing else.
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     fn encode(numbers: __m256) -> [u16; LANES] {
         let mut halves = [0; LANES];
-        let large = _mm256_set1_ps(LARGE);
-        let finite = _mm256_max_ps(_mm256_min_ps(numbers, large), _mm256_set1_ps(-LARGE));
-        let up = _mm256_or_ps(finite, _mm256_castsi256_ps(_mm256_set1_epi32(1)));
+        let up = _mm256_or_ps(numbers, _mm256_castsi256_ps(_mm256_set1_epi32(1)));
         let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(up);
         // SAFETY: the array has the sixteen bytes that are written, at any alignment.
         unsafe { _mm_storeu_si128(halves.as_mut_ptr().cast(), rounded) };

@@ -110,14 +110,10 @@ impl Layout {
     pub(super) fn new(code: &Code, shape: &Shape, planes: Planes, threads: usize) -> Self {
         let (kernel, narrow) =
             if shape.group_outputs == 1 { (code.row, code.short) } else { (code.many, code.narrow) };
-        let steps = shape.stride_y == 1 && shape.stride_x == 1;
         let copied = shape.group_outputs >= COPY_FROM;
         let pitch = if copied { shape.out_width } else { planes.pitch };
         let places = (shape.out_height - 1) * pitch + shape.out_width;
-        let (kernels, pads) = ([shape.kernel_height, shape.kernel_width], [shape.pad_y, shape.pad_x]);
-        let same = [planes.rows, planes.pitch] == [shape.height, shape.width];
-        let direct =
-            copied && steps && kernels == [1, 1] && pads == [0, 0] && same && places.is_multiple_of(VECTOR);
+        let direct = copied && shape.is_pointwise() && places.is_multiple_of(VECTOR);
         let blocks = shape.taps().div_ceil(TAPS);
         let block = shape.taps().div_ceil(blocks).next_multiple_of(GRANULE);
         let panels = places.div_ceil(kernel.columns);

@@ -23,6 +23,36 @@ pub(super) fn of_group(
 ) {
     // Until the end it holds keys.
     channel.fill(LOWEST);
+    if shape.is_pointwise() {
+        // Each channel is one long row.
+        let pixels = channel.len();
+        let all = &input[group * shape.group_channels * pixels..][..shape.group_channels * pixels];
+        for plane in all.chunks_exact(pixels) {
+            if pace.spend(pixels / VECTOR + 1) {
+                return;
+            }
+            code.raise(channel, plane);
+        }
+    } else {
+        of_windows(code, shape, group, input, channel, pace);
+    }
+    channel.iter_mut().for_each(|place| *place = half(*place));
+}
+
+/// The largest key of each pixel's window.
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "sizes are those of a checked shape"
+)]
+fn of_windows(
+    code: &Code,
+    shape: &Shape,
+    group: usize,
+    input: &[u16],
+    channel: &mut [u16],
+    pace: &mut Pace<'_>,
+) {
     for tap in 0..shape.taps() {
         let (rest, kx) = (tap / shape.kernel_width, tap % shape.kernel_width);
         let (plane, ky) = (rest / shape.kernel_height, rest % shape.kernel_height);
@@ -40,7 +70,6 @@ pub(super) fn of_group(
             }
         }
     }
-    channel.iter_mut().for_each(|place| *place = half(*place));
 }
 
 /// The larger of each pixel of a row and its operand in a row of the input, `kx` columns on; padding is zero.

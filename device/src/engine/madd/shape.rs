@@ -220,6 +220,13 @@ impl Shape {
         self.group_channels * self.kernel_height * self.kernel_width
     }
 
+    /// Whether each output pixel reads the pixel at its own place and no other.
+    pub(super) fn is_pointwise(&self) -> bool {
+        [self.kernel_height, self.kernel_width, self.stride_y, self.stride_x] == [1; 4]
+            && [self.pad_y, self.pad_x] == [0; 2]
+            && [self.out_height, self.out_width] == [self.height, self.width]
+    }
+
     /// Whether each channel has one number, which is the operand of the one output that reads it.
     pub(super) fn has_single_operands(&self) -> bool {
         [self.height, self.width, self.kernel_height, self.kernel_width, self.pixels()] == [1; 5]
