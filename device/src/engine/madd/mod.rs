@@ -8,6 +8,7 @@
 //! * [`shape`]: the sizes of a pass, checked once.
 //! * `planes`, `coefficients`, `packing`: the data as kernels read it, and how it gets there.
 //! * `layout`, `cuts`, `piece`, `row`: a pass cut into pieces, and one of them computed.
+//! * `tile`: the sums of some outputs at some places, from their first values to the outputs.
 //! * `lines`: room that starts at a cache line.
 //! * `stages`: how the taps of a tile are added, from what is known of their numbers.
 //! * `vector`: outputs of one pixel.
@@ -30,6 +31,7 @@ pub mod shape;
 mod stages;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod vector;
 
 pub use self::kernel_alone::Alone;

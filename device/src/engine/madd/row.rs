@@ -6,7 +6,8 @@
 use std::ops::Range;
 
 use super::layout::Piece;
-use super::piece::{Operands, PassContext, Sums, Worker};
+use super::piece::{PassContext, Worker};
+use super::tile::{Operands, Sums};
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{Adding, Block, Window};
 
