@@ -371,6 +371,14 @@ fn compressed_weights_whose_parts_do_not_fit_are_refused_with_the_reason() {
     assert!(table("1, 1, 2, 2", "[[[[1, 2], [3, 4]]]]", "").contains("needs a vector_axis"));
     assert!(table("1, 1, 2, 2", "[[[[1, 2], [3, 4]]]]", ", vector_axis = int32(7)").contains('7'));
 
+    assert!(table("1, 1, 3, 0", "[]", ", vector_axis = int32(0)").contains("vectors without elements"));
+    let packed = "indices = tensor<int8, [1]>([-1]), lut = tensor<fp16, [2]>([5, 9]), shape = tensor<uint32, [2]>([2, 4])";
+    assert!(of("constexpr_lut_to_dense", packed).contains("-1 is no byte"));
+    let affine = "quantized_data = tensor<int8, [1, 4]>([[1, 2, 3, 4]]), zero_point = int8(0), \
+                  scale = tensor<fp16, [2]>([1, 2]), axis = int32(0)";
+    let told = of("constexpr_affine_dequantize", affine);
+    assert!(told.contains("scale has 2 numbers for an axis of 1"), "{told}");
+
     let mask = "mask = tensor<uint8, [2, 4]>([[1, 0, 0, 0], [0, 1, 0, 0]])";
     let list = "nonzero_data = tensor<fp16, [3]>([1, 2, 3])";
     let told = of("constexpr_sparse_to_dense", &format!("{mask}, {list}"));

@@ -78,7 +78,7 @@ pub enum Error {
     Generation(#[from] LaterGeneration),
     #[error(transparent)]
     Chain(#[from] ChainError),
-    #[error("program has {count} tasks, from 0 on, and no task {task}")]
+    #[error("program has no task {task}; {}", match count { 1 => "its only one is task 0".to_owned(), _ => format!("its tasks are 0 to {}", count.saturating_sub(1)) })]
     NoTask { task: u32, count: u32 },
     #[error("no register or header word is called {name:?}{}", nearest.map_or(String::new(), |near| format!("; there is {near}")))]
     NoRegister {

@@ -52,6 +52,27 @@ fn folders_of_outputs_are_compared_file_by_file() {
 }
 
 #[test]
+fn files_that_a_folder_names_are_its_own_and_upset_no_terminal() {
+    let scratch = Scratch::new();
+    let folder = |name: &str, file: &str| {
+        let path = scratch.at(name);
+        std::fs::create_dir(&path).expect("it can be made");
+        let list = serde_json::json!([{ "file": file }]);
+        std::fs::write(format!("{path}/outputs.json"), list.to_string()).expect("it can be written");
+        path
+    };
+    let (one, two) = (folder("one", "f"), folder("two", "f"));
+    for path in [&one, &two] {
+        std::os::unix::fs::symlink(example(), format!("{path}/f")).expect("it can be linked");
+    }
+    assert!(refused(1, &["diff", &one, &two]).contains("one/f is no regular file"));
+    let (red, blue) = (folder("red", "\u{1b}[31m\nno differences\u{202e}"), folder("blue", "f"));
+    let output = ane(&["diff", &red, &blue]);
+    let shown = String::from_utf8(output.stdout).expect("it is text");
+    assert!(shown.contains(r"\u{1b}[31m\nno differences\u{202e}: there | -"), "{shown:?}");
+}
+
+#[test]
 fn files_of_two_kinds_are_not_compared() {
     let scratch = Scratch::new();
     let json = scratch.file("t.json", b"{}");

@@ -98,7 +98,7 @@ impl Workplace {
         for name in ["a.npy", "b.npy"] {
             scratch.array(name, &Tensor::random(shape, 3));
         }
-        for (folder, numerics) in [("out-m1", "m1"), ("out-fast", "fast")] {
+        for (folder, numerics) in [("out-m1", "m1"), ("out-exact", "exact")] {
             printed(&["run", &example(), "--numerics", numerics, "-o", &scratch.at(folder)]);
         }
         let mut model = Onnx::new(1);

@@ -33,7 +33,8 @@ fn carry_out_the_chapter(machine: &mut Machine) {
 /// Text without what differs each time: how long something took.
 fn timeless(text: &str) -> String {
     let is_time = |word: &str| {
-        let number = word.trim_end_matches([',', ':']).trim_end_matches(char::is_alphabetic);
+        let word = word.trim_end_matches([',', ':']);
+        let number = word.trim_end_matches(char::is_alphabetic);
         number.len() < word.len() && number.parse::<f64>().is_ok()
     };
     text.split(' ').map(|word| if is_time(word) { "~" } else { word }).collect::<Vec<_>>().join(" ")

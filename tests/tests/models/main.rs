@@ -3,6 +3,7 @@
 //! * [`activations`]: functions of each element behind a convolution.
 //! * [`agree`]: those that agree.
 //! * [`empty`]: tensors without elements.
+//! * [`hostile`]: those that ask for numbers or work without bounds.
 //! * [`indexed`]: rows of tables by indices that the run is given.
 //! * [`kernels`]: kernels for which the array has no room.
 //! * [`opsets`]: operators of earlier versions.
@@ -21,6 +22,7 @@
 mod activations;
 mod agree;
 mod empty;
+mod hostile;
 mod indexed;
 mod kernels;
 mod opsets;

@@ -68,6 +68,12 @@ fn sum() -> Result<f16, Box<dyn std::error::Error>> {
     Ok(session.get("sum")?.values()[3])
 }
 
+/// How a package or a program is built into the folder of this program.
+pub fn cargo_build(what: &str) -> String {
+    let release = if beside().ends_with("release") { " --release" } else { "" };
+    format!("`cargo build{release} {what}`")
+}
+
 /// The folder of this program.
 fn beside() -> PathBuf {
     let program = env::current_exe().unwrap_or_default();
@@ -84,7 +90,7 @@ fn shim() -> Check {
         None => Check::absent(
             LAYER,
             format!("{FILE} is not beside this program"),
-            "for `ane exec`: `cargo build -p ane-drm-shim`, or `cargo xtask dist`",
+            format!("for `ane exec`: {}, or `cargo xtask dist`", cargo_build("-p ane-drm-shim")),
         ),
     }
 }
@@ -111,10 +117,11 @@ fn program(name: &'static str) -> Check {
     match folders.find(|folder| folder.join(name).is_file()) {
         Some(folder) => Check::fine(name, folder.join(name).display().to_string()),
         None => {
-            let advice = match name {
-                "aned" => "to serve a device of another process: `cargo build --bin aned`",
-                _ => "for virtual machines: `cargo build --bin vhost-device-ane`",
+            let use_of = match name {
+                "aned" => "to serve a device of another process",
+                _ => "for virtual machines",
             };
+            let advice = format!("{use_of}: {}", cargo_build(&format!("--bin {name}")));
             Check::absent(name, "it is neither beside this program nor on the path", advice)
         }
     }

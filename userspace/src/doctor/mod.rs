@@ -9,6 +9,8 @@
 pub mod guest;
 mod layers;
 
+pub use self::layers::cargo_build;
+
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]

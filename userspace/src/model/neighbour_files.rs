@@ -33,7 +33,7 @@ impl Beside {
 #[derive(Debug)]
 pub(super) struct Files<'a> {
     beside: &'a Beside,
-    read: RefCell<BTreeMap<String, Rc<[u8]>>>,
+    read: RefCell<BTreeMap<String, Rc<Vec<u8>>>>,
     bytes: Cell<u64>,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Files<'a> {
     }
 
     /// The bytes of a file; on failure a sentence that names it.
-    pub(super) fn read(&self, path: &str) -> Result<Rc<[u8]>, String> {
+    pub(super) fn read(&self, path: &str) -> Result<Rc<Vec<u8>>, String> {
         if let Some(bytes) = self.read.borrow().get(path) {
             return Ok(Rc::clone(bytes));
         }
@@ -54,16 +54,16 @@ impl<'a> Files<'a> {
             ));
         }
         let left = FILE_BYTES_MAX.saturating_sub(self.bytes.get());
-        let bytes: Rc<[u8]> = match self.beside {
+        let bytes = match self.beside {
             Beside::Nothing => {
                 return Err(format!("file {path:?} is wanted, and the model was not read from a folder"));
             }
             Beside::Held(files) => {
                 let held = files.get(path).ok_or_else(|| format!("file {path:?} is not there"))?;
-                held.as_slice().into()
+                held.clone()
             }
             Beside::Folder(folder) => {
-                bounded(folder, path, left).map_err(|why| format!("file {path:?}: {why}"))?.into()
+                bounded(folder, path, left).map_err(|why| format!("file {path:?}: {why}"))?
             }
         };
         if bytes.len() as u64 > left {
@@ -72,6 +72,7 @@ impl<'a> Files<'a> {
             ));
         }
         self.bytes.set(self.bytes.get().saturating_add(bytes.len() as u64));
+        let bytes = Rc::new(bytes);
         self.read.borrow_mut().insert(path.to_owned(), Rc::clone(&bytes));
         Ok(bytes)
     }
@@ -96,8 +97,17 @@ pub(super) fn inside(folder: &Path, path: impl AsRef<Path>) -> io::Result<PathBu
 
 /// At most one byte more than `most` of such a file.
 fn bounded(folder: &Path, path: &str, most: u64) -> io::Result<Vec<u8>> {
+    let file = File::open(inside(folder, path)?)?;
+    let length = file.metadata()?.len();
+    if length > most {
+        return Err(io::Error::other(format!(
+            "files beside the model have more than {FILE_BYTES_MAX} bytes"
+        )));
+    }
+    // Memory that grows by halves would be twice the file.
     let mut bytes = Vec::new();
-    File::open(inside(folder, path)?)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1))?;
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

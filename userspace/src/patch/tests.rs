@@ -54,7 +54,7 @@ fn name_of_a_code_and_any_case_of_a_register_are_taken() {
 
 #[test]
 fn what_cannot_be_changed_is_named() {
-    assert_eq!(refused(9, "Cfg=1"), "program has 2 tasks, from 0 on, and no task 9");
+    assert_eq!(refused(9, "Cfg=1"), "program has no task 9; its tasks are 0 to 1");
     assert!(refused(0, "MACfg=1").starts_with("no register or header word is called \"MACfg\""));
     assert!(refused(0, "MACCfg.x=1").contains("has no field \"x\"; its fields are"));
     assert!(refused(0, "MACCfg.nonlinear_mode=9").contains("takes a number up to 3 or one of"));

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
+use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
 use ane::count::count;
+use ane::decode::printable;
 use ane::diff::arrays::{self, Tolerance};
 use ane::diff::{Comparison, programs, timelines};
 use ane::tensor::npy::View;
@@ -25,7 +27,7 @@ use crate::files;
 #[command(after_help = "\
 Examples:
   ane diff before.hwx after.hwx
-  ane diff out-m1 out-fast --ulps 2
+  ane diff out-m1 out-exact --ulps 2
   ane diff a.npy b.npy --tolerance 0.001 --json")]
 pub(crate) struct Diff {
     /// One
@@ -73,14 +75,15 @@ pub(crate) fn run(args: &Diff) -> Result<()> {
 pub(crate) fn page(found: &Comparison) -> Result<String, fmt::Error> {
     let mut page = String::new();
     for difference in &found.differences {
-        writeln!(page, "{}: {} | {}", difference.place, difference.a, difference.b)?;
+        let [place, a, b] = [&difference.place, &difference.a, &difference.b].map(|text| printable(text));
+        writeln!(page, "{place}: {a} | {b}")?;
     }
     let listed = found.differences.len() as u64;
     if found.count > listed {
         writeln!(page, "... and {} more", found.count - listed)?;
     }
     for note in &found.notes {
-        writeln!(page, "note: {note}")?;
+        writeln!(page, "note: {}", printable(note))?;
     }
     if found.is_same() {
         writeln!(page, "no differences")?;
@@ -161,5 +164,16 @@ fn listed(folder: &Path) -> Result<BTreeSet<String>> {
         serde_json::from_slice(&bytes).with_context(|| files::name(&list)).advise(Exit::Refused, advice)?;
     let plain = |name: &&str| !name.contains('/') && !name.starts_with('.');
     let names = entries.iter().filter_map(|entry| entry.get("file")?.as_str().filter(plain));
-    Ok(names.map(str::to_owned).collect())
+    let file = |name: &str| {
+        let path = folder.join(name);
+        // A pipe would be waited for, and a link may lead anywhere.
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if !metadata.is_file() => {
+                let what = format!("{} is no regular file", files::name(&path));
+                Err(Failure::new(Exit::Refused, what, advice).into())
+            }
+            _ => Ok(name.to_owned()),
+        }
+    };
+    names.map(file).collect()
 }

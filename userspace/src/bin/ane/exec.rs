@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use ane::decode::printable;
 use ane::device::Location;
+use ane::doctor::cargo_build;
 use ane::root::{self, Root};
 use ane_device::Options;
 use aned_protocol::client::{Client, Settings, default_socket};
@@ -353,7 +354,8 @@ fn shim() -> Result<PathBuf> {
     let places = [beside.join(SHIM), beside.join("../lib/ane").join(SHIM)];
     places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
         let what = format!("{SHIM} is neither in {} nor in ../lib/ane", beside.display());
-        let advice = "build it with `cargo build -p ane-drm-shim`, or name it with ANE_SHIM";
+        let build = cargo_build("-p ane-drm-shim");
+        let advice = format!("build it with {build}, or name it with ANE_SHIM");
         Failure::new(Exit::NoDevice, what, advice).into()
     })
 }

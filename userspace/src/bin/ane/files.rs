@@ -64,9 +64,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
         let metadata = file.metadata()?;
         let is_file = metadata.is_file();
         if is_file {
-            // Memory that grows by halves would be twice the file. Without room for all of it the reading below fails.
-            let _ = bytes
-                .try_reserve_exact(usize::try_from(metadata.len()).unwrap_or(usize::MAX).saturating_add(1));
+            // Memory that grows by halves would be twice the file.
+            let length = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+            bytes.try_reserve_exact(length.saturating_add(1)).map_err(|_| {
+                let what = format!("memory has no room for its {length} bytes");
+                io::Error::new(ErrorKind::OutOfMemory, what)
+            })?;
         }
         file.take(if is_file { u64::MAX } else { PIPE_MAX + 1 }).read_to_end(&mut bytes).map(drop)?;
         if !is_file && bytes.len() as u64 > PIPE_MAX {

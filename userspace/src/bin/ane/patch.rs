@@ -23,7 +23,7 @@ use crate::{diff, files};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  ane patch network.hwx --task 3 --set MACCfg.nonlinear_mode=none -o without.hwx
+  ane patch examples/add_relu.anec --task 1 --set MACCfg.nonlinear_mode=none -o without.anec
   ane patch examples/add_relu.anec --task 0 --set PECfg.operation=1 -o product.anec
   ane patch network.anec --coefficients zeros.bin -o zeros.anec")]
 pub(crate) struct Patch {

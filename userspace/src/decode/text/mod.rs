@@ -48,7 +48,7 @@ fn hanging(out: &mut impl Write, head: &str, text: &str) -> fmt::Result {
     let indent = head.chars().count() + 2;
     let mut line = format!("{head}  ");
     let mut fresh = true;
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
+    for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
         if !fresh && line.chars().count() + 1 + word.chars().count() > WIDTH {
             writeln!(out, "{}", line.trim_end())?;
             line = " ".repeat(indent);

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::container::excerpt;
 use crate::model::format::Format;
 use crate::model::neighbour_files::inside;
 
@@ -52,14 +53,14 @@ pub(crate) fn model_file(folder: &Path) -> io::Result<(PathBuf, Format)> {
     let root = manifest.item_info_entries.get(&manifest.root_model_identifier);
     let path = &root.ok_or_else(|| damaged("it names no model"))?.path;
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(damaged(&format!("path {path:?} leads out of the package")));
+        return Err(damaged(&format!("path {:?} leads out of the package", excerpt(path))));
     }
     Ok((of_folder(folder, &format!("Data/{path}"))?, Format::CoreMl))
 }
 
 /// A file of a folder; an error names it.
 fn of_folder(folder: &Path, path: &str) -> io::Result<PathBuf> {
-    inside(folder, path).map_err(|why| io::Error::new(why.kind(), format!("{path}: {why}")))
+    inside(folder, path).map_err(|why| io::Error::new(why.kind(), format!("{}: {why}", excerpt(path))))
 }
 
 /// The error of a manifest that the package has and that leads to no model.

@@ -157,11 +157,12 @@ impl<'a> Walk<'a> {
         let place = self.at;
         for axis in (0..self.dims.len()).rev() {
             self.index[axis] += 1;
-            self.at += self.steps[axis];
+            // A step that leads outside is taken back before anything is read there.
+            self.at = self.at.wrapping_add(self.steps[axis]);
             if self.index[axis] < self.dims[axis] {
                 break;
             }
-            self.at -= self.steps[axis] * self.index[axis].cast_signed();
+            self.at = self.at.wrapping_sub(self.steps[axis].wrapping_mul(self.index[axis].cast_signed()));
             self.index[axis] = 0;
         }
         place.cast_unsigned()

@@ -16,6 +16,7 @@ pub use array::Array;
 pub use fault::Fault;
 pub use operation::Operation;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::limits::OPERATIONS_MAX;
@@ -76,8 +77,8 @@ pub struct Network {
     stored: u64,
     /// Elements of all other constants, places that layers pick, and what each value counts for beside its elements.
     computed: u64,
-    /// Products of all layers that were computed.
-    work: u64,
+    /// Products of all layers that were computed, and what readers did with constants.
+    work: Cell<u64>,
 }
 
 /// Most elements of the model's own constants together: 4 GB of doubles. (Chosen) Several may be one part of a file, so the size
@@ -86,6 +87,9 @@ const STORED_MAX: u64 = 1 << 29;
 
 /// Most elements of all other constants together: 1 GB of doubles.
 const COMPUTED_MAX: u64 = 1 << 27;
+
+/// Products that take as long as to convert an element, or to look up where it belongs.
+const READ: u64 = 4;
 
 /// The number of elements that take as much memory as a value and its layer without their elements and their names, and bytes of a
 /// name that count for one: values and layers have it each.
@@ -242,7 +246,7 @@ impl Network {
             inputs.iter().map(|&input| self.values[input].constant.as_ref()).collect();
         if let Some(constants) = constants {
             self.has_room(&dims)?;
-            self.work = self.with_work(evaluate::work(&operation, &operands, &dims))?;
+            self.has_time(evaluate::work(&operation, &operands, &dims))?;
             let array = evaluate::evaluate(&operation, &constants)?;
             return Ok(self.constant(name, array, kind));
         }
@@ -300,13 +304,30 @@ impl Network {
         if all > STORED_MAX { Err(Fault::Stored) } else { Ok(()) }
     }
 
-    /// The work of all layers that were computed and of one more; refuses what nobody waits for.
-    fn with_work(&self, products: u64) -> Result<u64, Fault> {
+    /// Counts work on constants before it is done, as products; refuses what nobody waits for.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Work`], [`Fault::WorkTogether`].
+    pub(in crate::model) fn has_time(&self, products: u64) -> Result<(), Fault> {
         if products > evaluate::PRODUCTS_MAX {
             return Err(Fault::Work { products });
         }
-        let all = self.work.saturating_add(products);
-        if all > evaluate::PRODUCTS_MAX { Err(Fault::WorkTogether) } else { Ok(all) }
+        let all = self.work.get().saturating_add(products);
+        if all > evaluate::PRODUCTS_MAX {
+            return Err(Fault::WorkTogether);
+        }
+        self.work.set(all);
+        Ok(())
+    }
+
+    /// Counts the work of looking at each element of a constant.
+    ///
+    /// # Errors
+    ///
+    /// As [`has_time`](Self::has_time).
+    pub(in crate::model) fn has_time_to_read(&self, constant: &Array) -> Result<(), Fault> {
+        self.has_time(READ * constant.values().len() as u64)
     }
 
     /// Whole numbers that the run computes in another order.
@@ -392,7 +413,7 @@ mod tests {
     fn layers_have_time_up_to_the_bound_of_their_work() {
         let most = evaluate::PRODUCTS_MAX;
         let mut network = Network::default();
-        assert_eq!(network.with_work(most + 1), Err(Fault::Work { products: most + 1 }));
+        assert_eq!(network.has_time(most + 1), Err(Fault::Work { products: most + 1 }));
         let four = network.constant("four", Array::list([1.0; 4]), Kind::Real);
         let sum = || {
             Operation::Reduce(operation::Reduce {
@@ -403,16 +424,16 @@ mod tests {
                 post: operation::Post::None,
             })
         };
-        network.work = most - 7;
+        network.work.set(most - 7);
         // The sum of four elements counts the four that it reads.
         network.add("sum", sum(), &[four], Kind::Real).unwrap();
-        assert_eq!(network.work, most - 3);
+        assert_eq!(network.work.get(), most - 3);
         assert_eq!(network.add("sum", sum(), &[four], Kind::Real), Err(Fault::WorkTogether));
         let relu = Operation::Map(operation::Map::Relu);
         assert_eq!(network.add("relu", relu.clone(), &[four], Kind::Real), Err(Fault::WorkTogether));
         // The run's layers are no work here.
         let x = network.input("x", vec![4], Kind::Real).unwrap();
         network.add("relu", relu, &[x], Kind::Real).unwrap();
-        assert_eq!(network.work, most - 3);
+        assert_eq!(network.work.get(), most - 3);
     }
 }

@@ -242,6 +242,10 @@ fn kernel(args: &VmRun) -> Result<Option<Kernel>> {
             for file in iter::once(&image).chain(&initrd).filter(|_| !args.dry_run) {
                 fs::File::open(file).with_context(|| files::name(file))?;
             }
+            if initrd.is_none() && args.kernel.is_none() && args.extra.is_empty() && !args.dry_run {
+                let advice = "have tools/guest/image make one (docs/qemu.md), or name an --initrd";
+                return Err(Failure::new(Exit::CommandLine, "there is no root for the guest", advice).into());
+            }
             Ok(Some(Kernel { image, initrd, append: append.to_owned() }))
         }
         None if args.dry_run => Ok(None),

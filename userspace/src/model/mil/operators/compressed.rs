@@ -58,7 +58,12 @@ fn affine(call: &mut Call<'_>) -> Made {
         let operand = known(call, name)?;
         let mut dims = vec![1; rank];
         if !operand.dims().is_empty() {
-            dims[call.axis(axis, rank)?] = operand.values().len();
+            let (axis, numbers) = (call.axis(axis, rank)?, operand.values().len());
+            let extent = call.network.dims(value)[axis];
+            if numbers != extent {
+                return Err(mode(format!("{name} has {numbers} numbers for an axis of {extent}")));
+            }
+            dims[axis] = numbers;
         }
         let operand = call.constant(operand.reshaped(dims)?);
         value = call.join(kind, value, operand)?;
@@ -105,7 +110,7 @@ fn scaled(call: &mut Call<'_>, data: &Array) -> Result<Array, Why> {
     if offset.as_ref().is_some_and(|offset| offset.dims() != scale.dims()) {
         return Err(mode("scale and offset differ in shape"));
     }
-    let blocks = blocks(data.dims(), scale.dims())?;
+    let blocks = blocks(call, data.dims(), scale.dims())?;
     let values = data.values().iter().zip(blocks).map(|(value, block)| {
         let offset = offset.as_ref().map_or(0.0, |offset| offset.values()[block]);
         (value - offset) * scale.values()[block]
@@ -113,8 +118,12 @@ fn scaled(call: &mut Call<'_>, data: &Array) -> Result<Array, Why> {
     Ok(Array::new(data.dims().to_vec(), values.collect())?)
 }
 
+/// Products that take as long as to find the block of an element along one axis.
+const AXIS: u64 = 4;
+
 /// For each element the block in which it lies. A grid of blocks has a divisor of each extent.
-fn blocks(dims: &[usize], grid: &[usize]) -> Result<Vec<usize>, Why> {
+fn blocks(call: &Call<'_>, dims: &[usize], grid: &[usize]) -> Result<Vec<usize>, Why> {
+    call.network.has_time(AXIS * (dims.len() * elements(dims)?) as u64)?;
     let divides = |(&extent, &parts): (&usize, &usize)| parts > 0 && extent % parts == 0;
     if dims.len() != grid.len() || !dims.iter().zip(grid).all(divides) {
         return Err(mode(format!("{grid:?} blocks do not divide {dims:?}")));
@@ -128,6 +137,9 @@ fn blocks(dims: &[usize], grid: &[usize]) -> Result<Vec<usize>, Why> {
 /// Elements that an index names, and the axis on which they lie side by side.
 fn vector(call: &mut Call<'_>, indices: &Array) -> Result<(usize, usize), Why> {
     let vector = known(call, "lut")?.dims().last().copied().unwrap_or_default();
+    if vector == 0 {
+        return Err(mode("a table of vectors without elements is not mapped"));
+    }
     if vector != 1 && !call.arguments.contains_key("vector_axis") {
         return Err(mode("a table of vectors needs a vector_axis"));
     }
@@ -163,7 +175,7 @@ fn looked_up(call: &mut Call<'_>, indices: &Array) -> Result<Array, Why> {
     if let Some(index) = indices.values().iter().find(|index| !(0.0..width as f64).contains(*index)) {
         return Err(mode(format!("index {index} lies outside of a table of {width}")));
     }
-    let blocks = blocks(indices.dims(), grid)?;
+    let blocks = blocks(call, indices.dims(), grid)?;
     repeated(indices, times, axis, |element, time| {
         let index = blocks[element] * width + indices.values()[element] as usize;
         lut.values()[index * times + time]
@@ -186,6 +198,9 @@ fn unpacked(call: &mut Call<'_>, indices: &Array) -> Result<Array, Why> {
 fn bits(bytes: &[f64], bits: usize, count: usize) -> Result<Vec<f64>, Why> {
     if bytes.len() != (count * bits).div_ceil(8) {
         return Err(mode(format!("{} bytes do not hold {count} times {bits} bits", bytes.len())));
+    }
+    if let Some(byte) = bytes.iter().find(|byte| !(0.0..256.0).contains(*byte) || byte.fract() != 0.0) {
+        return Err(mode(format!("{byte} is no byte")));
     }
     let bit = |at: usize| bytes[at / 8] as usize >> (at % 8) & 1;
     let number = |index: usize| (0..bits).fold(0, |value, place| value | bit(index * bits + place) << place);

@@ -147,7 +147,10 @@ impl<'a> Call<'a> {
     fn array(&mut self, name: &'static str) -> Result<Option<Array>, Why> {
         let Some(value) = self.optional(name) else { return Ok(None) };
         match self.network.known(value) {
-            Some(array) => Ok(Some(array.clone())),
+            Some(array) => {
+                self.network.has_time_to_read(array)?;
+                Ok(Some(array.clone()))
+            }
             None => {
                 let of = self.network.values.get(value).map(|value| value.name.clone()).unwrap_or_default();
                 Err(mode(format!("operand {name:?}, which is {of:?}, has to be known before the run")))

@@ -39,8 +39,9 @@ impl Network {
                 continue;
             }
             let Some(applied) = self.applied(&self.nodes[at]) else { continue };
-            let Ok(work) = self.work_on(&readers[made]) else { continue };
-            self.work = work;
+            if self.has_time_for(&readers[made]).is_err() {
+                continue;
+            }
             let all: Option<Vec<Taken>> =
                 readers[made].iter().map(|&reader| self.taken(&self.nodes[reader], made, &applied)).collect();
             let Some(all) = all else { continue };
@@ -53,15 +54,15 @@ impl Network {
         }
     }
 
-    /// The work of all layers with that on another matrix of each of these products, if there is time and room for it.
-    fn work_on(&self, products: &[usize]) -> Result<u64, Fault> {
+    /// Whether there is time and room for another matrix of each of these products.
+    fn has_time_for(&self, products: &[usize]) -> Result<(), Fault> {
         let elements = |&product: &usize| {
             let known = self.nodes[product].inputs.iter().filter_map(|&input| self.known(input));
             known.map(|array| array.values().len()).sum::<usize>()
         };
         let all: usize = products.iter().map(elements).sum();
         self.has_room(&[all])?;
-        self.with_work(all as u64)
+        self.has_time(all as u64)
     }
 
     fn applied(&self, node: &Node) -> Option<Applied> {

@@ -231,6 +231,9 @@ fn slice(call: &mut Call<'_, '_>) -> Made {
     let (starts, ends) = (call.list(1)?, call.list(2)?);
     let axes = call.list_or(3, || (0..starts.len() as i64).collect())?;
     let steps = call.list_or(4, || vec![1; starts.len()])?;
+    if [&ends, &axes, &steps].iter().any(|list| list.len() != starts.len()) {
+        return Err(Call::mode("starts, ends, axes and steps of the slice are not as many"));
+    }
     let mut cuts: Vec<Cut> = dims.iter().map(|&extent| Cut::all(extent)).collect();
     for (((&start, &end), &axis), &step) in starts.iter().zip(&ends).zip(&axes).zip(&steps) {
         let axis = call.axis(axis, dims.len())?;
@@ -361,7 +364,7 @@ fn pad(call: &mut Call<'_, '_>) -> Made {
         };
         elements(&[before, behind])?;
         let places = -(before as i64)..extent + behind as i64;
-        elements(&[before.saturating_add(behind)])?;
+        call.network.has_time(PLACE * elements(&[before.saturating_add(behind)])? as u64)?;
         let indices = places.map(|at| place(at) as usize).collect();
         x = call.add(Operation::Take { axis, indices }, &[x])?;
     }
@@ -389,6 +392,9 @@ fn gather(call: &mut Call<'_, '_>) -> Made {
     left.extend(&dims[axis + 1..]);
     one(call.reshape(taken, left)?)
 }
+
+/// Products that take as long as to find a place that padding repeats.
+const PLACE: u64 = 4;
 
 /// A larger block has more elements than a tensor.
 const BLOCK_MAX: usize = 1 << 13;

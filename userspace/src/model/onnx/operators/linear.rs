@@ -179,7 +179,7 @@ fn turned(weights: &Array, groups: usize) -> Result<Array, Why> {
     let dims = weights.dims();
     let (inputs, each) = (dims[0] / groups, dims[1]);
     let taps: usize = dims[2..].iter().product();
-    let mut shape = vec![each * groups, inputs];
+    let mut shape = vec![each.saturating_mul(groups), inputs];
     shape.extend(&dims[2..]);
     let array = Array::from_fn(shape, |at| {
         let (rest, tap) = (at / taps, at % taps);

@@ -168,6 +168,9 @@ fn one(value: ValueId) -> Made {
     Ok(Some(vec![value]))
 }
 
+/// Most numbers of a list that is an operand: one for each axis, or for each result.
+const LIST_MAX: usize = 1 << 16;
+
 impl Layers for Call<'_, '_> {
     fn network(&self) -> &Network {
         self.network
@@ -220,7 +223,10 @@ impl Call<'_, '_> {
     fn known(&self, index: usize) -> Result<&Array, Why> {
         let value = self.x(index)?;
         let name = || self.network.values[value].name.clone();
-        self.network.known(value).ok_or_else(|| Why::NotKnown { operand: index, name: name() })
+        let array =
+            self.network.known(value).ok_or_else(|| Why::NotKnown { operand: index, name: name() })?;
+        self.network.has_time_to_read(array)?;
+        Ok(array)
     }
 
     /// The halves that hold operand `index`, where it is whole numbers that only the run knows.
@@ -231,7 +237,13 @@ impl Call<'_, '_> {
 
     /// A list of whole numbers that is an operand.
     fn list(&self, index: usize) -> Result<Vec<i64>, Why> {
-        Ok(self.known(index)?.values().iter().map(|&value| value as i64).collect())
+        let values = self.known(index)?.values();
+        match values.len() {
+            ..=LIST_MAX => Ok(values.iter().map(|&value| value as i64).collect()),
+            length => {
+                Err(Call::mode(format!("a list of {length} numbers is longer than any that is mapped")))
+            }
+        }
     }
 
     /// The same, where the operand is there.

@@ -113,7 +113,10 @@ fn spread(call: &mut Call<'_, '_>, operand: ValueId, x: ValueId, axis: i64) -> R
     }
     let axis = call.axis(axis, dims.len())?;
     let block = call.integer("block_size", 0);
-    if own.len() == 1 && block == 0 {
+    if block < 0 {
+        return Err(Call::mode(format!("block_size is {block}")));
+    }
+    if own.len() == 1 && block == 0 && own[0] == dims[axis] {
         let mut shape = vec![1; dims.len()];
         shape[axis] = own[0];
         return call.reshape(operand, shape);

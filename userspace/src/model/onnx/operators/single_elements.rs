@@ -24,7 +24,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     let data = call.known(0)?.clone();
     let made = match operator {
         "GatherElements" => {
-            let places = places_along(&data, &indices, along(call, &data)?)?;
+            let places = places_along(call, &data, &indices, along(call, &data)?)?;
             Array::from_fn(indices.dims().to_vec(), |at| data.values()[places[at]])?
         }
         "GatherND" => {
@@ -39,7 +39,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             put(call, &data, &dims, |at| starts[at / length] + at % length)?
         }
         _ => {
-            let places = places_along(&data, &indices, along(call, &data)?)?;
+            let places = places_along(call, &data, &indices, along(call, &data)?)?;
             put(call, &data, indices.dims(), |at| places[at])?
         }
     };
@@ -79,13 +79,17 @@ fn put(
     Ok(Array::new(data.dims().to_vec(), values)?)
 }
 
+/// Products that take as long as to find the place of an element along one axis.
+const AXIS: u64 = 4;
+
 /// Where the elements are whose place along one axis an index says, and along the others the index' own.
-fn places_along(data: &Array, indices: &Array, axis: usize) -> Result<Vec<usize>, Why> {
+fn places_along(call: &Call<'_, '_>, data: &Array, indices: &Array, axis: usize) -> Result<Vec<usize>, Why> {
     let (dims, own) = (data.dims(), indices.dims());
     let fits = |(at, (inner, outer)): (usize, (&usize, &usize))| at == axis || inner <= outer;
     if own.len() != dims.len() || !own.iter().zip(dims).enumerate().all(fits) {
         return Err(Fault::Broadcast { first: dims.to_vec(), second: own.to_vec() }.into());
     }
+    call.network.has_time(own.len() as u64 * indices.values().len() as u64 * AXIS)?;
     let (steps, own_steps) = (array::strides(dims), array::strides(own));
     let place = |(at, &index): (usize, &f64)| {
         let along = counted(index, dims[axis], dims)? * steps[axis];

@@ -30,7 +30,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             call.inputs[0] = Some(squares);
             let Some(means) = pool(call, false, true)? else { return Ok(None) };
             let kernel = call.integers("kernel_shape").unwrap_or_default();
-            let sums = call.affine(means[0], kernel.iter().product::<i64>() as f64, 0.0)?;
+            let sums = call.affine(means[0], kernel.iter().map(|&extent| extent as f64).product(), 0.0)?;
             one(call.map(Map::SquareRoot, sums)?)
         }
         "LRN" => local_response(call),

@@ -1,0 +1,137 @@
+//! Small models that ask for numbers beyond any tensor, or for days of work before the run.
+
+use ane::model::{Options, compile};
+use ane_tests::model::Attribute::{Integer, Integers};
+use ane_tests::model::Onnx;
+
+use super::{Constant, of_constants, problems};
+
+/// The first problem of a model, in words.
+fn told(model: &[u8]) -> String {
+    problems(model)[0].to_string()
+}
+
+/// A model in which products before the run have been counted up to some thousand below their bound. They read no elements, and
+/// take no time.
+fn tired() -> Onnx {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[1]);
+    net.node_to("Relu", &[&x], "y", &[]);
+    net.output("y", &[1]);
+    let axis = net.integers(&[0]);
+    for (extent, times) in [(1 << 26, 63), (1 << 20, 63), (1 << 14, 63)] {
+        let shape = net.integers(&[extent, 0]);
+        let none = net.node("ConstantOfShape", &[&shape], &[]);
+        for _ in 0..times {
+            net.node("ReduceSum", &[&none, &axis], &[]);
+        }
+    }
+    net
+}
+
+#[test]
+fn part_of_one_element_may_have_any_step() {
+    let far = i64::MAX;
+    let list: [Constant<'_>; 5] =
+        [(&[4], &[1, 2, 3, 4]), (&[1], &[1]), (&[1], &[2]), (&[1], &[0]), (&[1], &[far])];
+    compile(&of_constants("Slice", &list, &[], &[1]), &Options::default()).unwrap();
+}
+
+#[test]
+fn parts_without_elements_may_begin_anywhere() {
+    let list: [Constant<'_>; 2] = [(&[2, 3], &[0; 6]), (&[4], &[i64::MIN, 0, 0, 0])];
+    let model = of_constants("Pad", &list, &[], &[1, 3]);
+    // Whatever comes of it, it comes without a panic.
+    let _ = compile(&model, &Options::default());
+}
+
+#[test]
+fn numbers_whose_products_no_tensor_has_are_refused() {
+    let mut net = Onnx::new(1);
+    let [x, weights] = [[1, 0, 2, 2], [0, 4, 1, 1]].map(|dims| {
+        let shape = net.integers(&dims);
+        net.node("ConstantOfShape", &[&shape], &[])
+    });
+    net.node_to("ConvTranspose", &[&x, &weights], "y", &[("group", Integer(1 << 62))]);
+    net.output("y", &[1]);
+    let why = told(&net.finish());
+    assert!(why.contains("elements"), "{why}");
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[1, 4, 8, 8]);
+    let (far, pad) = (1 << 32, (1 << 32) - 8);
+    let window = [("kernel_shape", Integers(vec![far; 2])), ("pads", Integers(vec![pad, pad, 0, 0]))];
+    net.node_to("LpPool", &[&x], "y", &window);
+    net.output("y", &[1, 4, 1, 1]);
+    problems(&net.finish());
+}
+
+#[test]
+fn lists_that_describe_no_tensor_are_refused_by_their_length() {
+    let mut net = Onnx::new(1);
+    let (count, one) = (net.integers(&[(1 << 16) + 1]), net.integers(&[5]));
+    let list = net.node("ConstantOfShape", &[&count], &[]);
+    net.node_to("Reshape", &[&one, &list], "y", &[]);
+    net.output("y", &[1]);
+    assert!(told(&net.finish()).contains("a list of 65537 numbers"));
+}
+
+#[test]
+fn starts_and_ends_of_different_number_are_refused() {
+    let list: [Constant<'_>; 3] = [(&[2, 2], &[0; 4]), (&[2], &[0, 0]), (&[1], &[1])];
+    assert!(told(&of_constants("Slice", &list, &[], &[1])).contains("are not as many"));
+}
+
+/// Each operator by itself looks at some thousand numbers.
+#[test]
+fn what_operators_do_with_constants_counts_as_work() {
+    let refused = |make: fn(&mut Onnx, &str)| {
+        let mut net = tired();
+        let shape = net.integers(&[1 << 14]);
+        let indices = net.node("ConstantOfShape", &[&shape], &[]);
+        make(&mut net, &indices);
+        told(&net.finish())
+    };
+    let made: [fn(&mut Onnx, &str); 4] = [
+        |net, indices| {
+            let data = net.integers(&[5]);
+            net.node("ScatterElements", &[&data, indices, indices], &[("axis", Integer(0))]);
+        },
+        |net, indices| {
+            let data = net.integers(&[5]);
+            net.node("GatherElements", &[&data, indices], &[]);
+        },
+        |net, indices| {
+            let data = net.integers(&[1, 2]);
+            net.node("Gather", &[&data, indices], &[]);
+        },
+        |net, _| {
+            let x = net.input("image", &[1, 1, 1, 8]);
+            let pads = net.integers(&[0, 0, 0, 1 << 14, 0, 0, 0, 0]);
+            net.node("Pad", &[&x, &pads], &[("mode", ane_tests::model::Attribute::Text("edge"))]);
+        },
+    ];
+    for make in made {
+        let told = refused(make);
+        assert!(told.contains("all layers together that are computed"), "{told}");
+    }
+}
+
+#[test]
+fn scales_that_are_not_as_many_as_places_are_refused() {
+    let quantized = |scales: &[f32], block: i64| {
+        let mut net = Onnx::new(1);
+        let x = net.input("x", &[1, 4]);
+        let (scale, of_one) = (net.singles(&[scales.len() as i64], scales), net.singles(&[], &[0.5]));
+        let bytes = net.node("QuantizeLinear", &[&x, &of_one], &[]);
+        net.node_to(
+            "DequantizeLinear",
+            &[&bytes, &scale],
+            "y",
+            &[("axis", Integer(1)), ("block_size", Integer(block))],
+        );
+        net.output("y", &[1, 4]);
+        told(&net.finish())
+    };
+    assert!(quantized(&[1.0, 2.0, 3.0], 0).contains("[3]"));
+    assert!(quantized(&[1.0, 2.0, 3.0, 4.0], -7).contains("block_size is -7"));
+}
