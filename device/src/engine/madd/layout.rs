@@ -56,6 +56,8 @@ pub(super) struct Layout {
     panels: usize,
     /// The least and the largest number of panels that are worked on together.
     together: (usize, usize),
+    /// Whether the last of them are as few as it takes for each thread to have some.
+    evenly: bool,
     /// Threads that share the pass.
     threads: usize,
     /// Outputs of a band.
@@ -147,6 +149,7 @@ impl Layout {
             block,
             panels,
             together,
+            evenly: bands == 1 && !own,
             threads,
             band,
             pitch,
@@ -197,7 +200,7 @@ impl Layout {
             layout.shares().flat_map(move |panels| {
                 let places = layout.first(panels.start)..layout.first(panels.end);
                 let mut of_panels = of_groups.take_columns(layout.pixels_in(width, places));
-                let (groups, band) = (groups.clone(), layout.band(panels.len(), outputs));
+                let (groups, band) = (groups.clone(), layout.band(&panels, outputs));
                 (0..outputs).step_by(band).map(move |output| {
                     let outputs = output..outputs.min(output + band);
                     let window = of_panels.take_rows(groups.len() * outputs.len());
@@ -208,22 +211,27 @@ impl Layout {
     }
 
     /// The panels of a group as they are worked on together: fewer towards the end, so that no thread waits long for the
-    /// last of another.
+    /// last of another. What is left then is shared in bands.
     fn shares(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let (Self { panels, threads, .. }, (least, most)) = (*self, self.together);
+        let (Self { panels, threads, evenly, .. }, (least, most)) = (*self, self.together);
         std::iter::successors(Some(0..0), move |last| {
             let rest = panels - last.end;
-            let together = (rest / threads).clamp(least, most).min(rest);
+            let together = if evenly && (least + least / 2..=threads * least).contains(&rest) {
+                rest.div_ceil(threads)
+            } else {
+                (rest / threads).clamp(least, most).min(rest)
+            };
             (rest > 0).then(|| last.end..last.end + together)
         })
         .skip(1)
     }
 
-    /// Outputs of a band, for so many panels. Those few that are left at the end are shared by all threads.
-    fn band(&self, panels: usize, outputs: usize) -> usize {
+    /// Outputs of a band of these panels. Those few that are left at the end are shared by all threads.
+    fn band(&self, panels: &Range<usize>, outputs: usize) -> usize {
         let rows = self.kernel.rows;
         let each = outputs.div_ceil(rows).div_ceil(self.threads).max(BAND) * rows;
-        if panels < self.together.0 { each.min(self.band) } else { self.band }
+        let is_rest = panels.end == self.panels && panels.len() < self.together.0;
+        if is_rest { each.min(self.band) } else { self.band }
     }
 
     /// How many of some places are output pixels.
@@ -393,6 +401,19 @@ mod tests {
         };
         assert_eq!(bands(1), (1, 1));
         assert_eq!(bands(2), (1, 2));
+    }
+
+    #[test]
+    fn last_panels_are_dealt_out_evenly() {
+        let pieces = |panels, evenly| {
+            let (_, mut layout) = layout(256, 28, 28, 3, 2);
+            (layout.together, layout.panels, layout.evenly) = ((4, 4), panels, evenly);
+            layout.shares().map(|panels| panels.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(pieces(22, true), [4, 4, 4, 4, 3, 3]);
+        assert_eq!(pieces(22, false), [4, 4, 4, 4, 4, 2]);
+        // What is left behind whole pieces is little.
+        assert_eq!(pieces(9, true), [4, 4, 1]);
     }
 
     #[test]
