@@ -20,7 +20,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub use legend::{Entry, FieldEntry};
-pub use program::{BarReport, ConstantsReport, ProgramReport, SurfaceReport, printable};
+pub use program::{BarReport, ConstantsReport, ProgramReport, SurfaceReport, is_upsetting, printable};
 pub use registers::RegisterFile;
 pub use stream::{Streamed, TaskReports};
 pub use task::{BaseReport, BlockReport, FieldReport, RegisterReport, TaskReport};

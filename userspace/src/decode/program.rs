@@ -157,11 +157,13 @@ impl ConstantsReport {
     }
 }
 
-/// Text of a file, without what would upset a terminal, or turn the order of what it shows.
+/// Whether a character would upset a terminal, or turn the order of what it shows.
+pub fn is_upsetting(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Text of a file, without such characters.
 pub fn printable(text: &str) -> String {
-    let is_safe = |c: char| {
-        let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        !(c.is_control() || turns)
-    };
-    text.chars().flat_map(|c| if is_safe(c) { vec![c] } else { c.escape_default().collect() }).collect()
+    text.chars().flat_map(|c| if is_upsetting(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }

@@ -32,6 +32,7 @@ pub use tables::{ContextTables, MappedRun, Mapping, Region, Tables, Translation}
 pub use timeline::Timeline;
 
 use crate::daemon::EmbeddedDriver;
+use crate::decode::is_upsetting;
 use crate::device::{self, Device};
 
 #[derive(Debug)]
@@ -68,7 +69,7 @@ impl Source {
         };
         match text.strip_prefix("error ") {
             Some(why) => Err(ReportError::Refused(why.trim_end().to_owned())),
-            None => Ok(text.replace(|c: char| c.is_control() && c != '\n', " ")),
+            None => Ok(text.replace(|c: char| is_upsetting(c) && c != '\n', " ")),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A model to a program: read, simplified, laid out, built.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::ModelError;
@@ -9,7 +9,7 @@ use super::format::Format;
 use super::imported::Imported;
 use super::limits::{FILE_BYTES_MAX, PIPE_BYTES_MAX, PROBLEMS_MAX};
 use super::lower::{self, Step};
-use super::neighbour_files::Beside;
+use super::neighbour_files::{Beside, within};
 use super::network::Network;
 use super::options::Options;
 use super::protobuf::{Damage, Message};
@@ -105,15 +105,8 @@ pub fn compile_file(path: &Path, options: &Options) -> Result<Compiled, ModelErr
 pub fn contents(path: &Path, options: Options) -> Result<(Vec<u8>, Options), ModelError> {
     let (path, format) = located(path)?;
     let file = File::open(&path)?;
-    let of = file.metadata()?;
-    let most = if of.is_file() { FILE_BYTES_MAX } else { PIPE_BYTES_MAX };
-    let mut bytes = Vec::new();
-    if of.len() <= most {
-        file.take(most + 1).read_to_end(&mut bytes)?;
-    }
-    if of.len().max(bytes.len() as u64) > most {
-        return Err(ModelError::Long { most });
-    }
+    let most = if file.metadata()?.is_file() { FILE_BYTES_MAX } else { PIPE_BYTES_MAX };
+    let bytes = within(file, most)?.ok_or(ModelError::Long { most })?;
     Ok((bytes, Options { beside: Beside::of_file(&path), format, ..options }))
 }
 

@@ -60,19 +60,16 @@ impl<'a> Files<'a> {
             }
             Beside::Held(files) => {
                 let held = files.get(path).ok_or_else(|| format!("file {path:?} is not there"))?;
-                held.clone()
+                (held.len() as u64 <= left).then(|| held.clone())
             }
-            Beside::Folder(folder) => {
-                bounded(folder, path, left).map_err(|why| format!("file {path:?}: {why}"))?
-            }
+            Beside::Folder(folder) => inside(folder, path)
+                .and_then(|file| within(File::open(file)?, left))
+                .map_err(|why| format!("file {path:?}: {why}"))?,
         };
-        if bytes.len() as u64 > left {
-            return Err(format!(
-                "file {path:?}: files beside the model have more than {FILE_BYTES_MAX} bytes"
-            ));
-        }
+        let bytes = Rc::new(bytes.ok_or_else(|| {
+            format!("file {path:?}: files beside the model have more than {FILE_BYTES_MAX} bytes")
+        })?);
         self.bytes.set(self.bytes.get().saturating_add(bytes.len() as u64));
-        let bytes = Rc::new(bytes);
         self.read.borrow_mut().insert(path.to_owned(), Rc::clone(&bytes));
         Ok(bytes)
     }
@@ -95,20 +92,21 @@ pub(super) fn inside(folder: &Path, path: impl AsRef<Path>) -> io::Result<PathBu
     Ok(file)
 }
 
-/// At most one byte more than `most` of such a file.
-fn bounded(folder: &Path, path: &str, most: u64) -> io::Result<Vec<u8>> {
-    let file = File::open(inside(folder, path)?)?;
+/// The bytes of a file, or nothing if they are more than `most`.
+///
+/// # Errors
+///
+/// Those of reading, or no memory.
+pub(super) fn within(file: File, most: u64) -> io::Result<Option<Vec<u8>>> {
     let length = file.metadata()?.len();
     if length > most {
-        return Err(io::Error::other(format!(
-            "files beside the model have more than {FILE_BYTES_MAX} bytes"
-        )));
+        return Ok(None);
     }
     // Memory that grows by halves would be twice the file.
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1))?;
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= most))
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ pub(super) fn exponents<const COLUMNS: usize>(operands: &[f32], to: &mut [Expone
 }
 
 /// Whether any of so many taps drops a product, by the exponents that they drop and those of their operands.
-pub(crate) fn drops([dropped, operands]: [&[Exponents]; 2], taps: usize) -> bool {
+pub(crate) fn any_in_common([dropped, operands]: [&[Exponents]; 2], taps: usize) -> bool {
     let pairs = dropped.iter().zip(operands).take(taps);
     pairs.fold(0, |common, (dropped, operands)| common | dropped & operands) != 0
 }

@@ -51,7 +51,7 @@ mod vector;
 mod window;
 
 pub(crate) use self::abreast::{Abreast, Interleave, Magnitudes};
-pub(crate) use self::apart::{Exponents, Parted, TOGETHER, drops};
+pub(crate) use self::apart::{Exponents, Parted, TOGETHER, any_in_common};
 pub(crate) use self::block::{Adding, Block, Offsets};
 pub(crate) use self::copy::{Gather, Source, Stretch};
 pub(crate) use self::deal::{Deal, Strip};

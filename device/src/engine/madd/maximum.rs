@@ -1,4 +1,9 @@
 //! The channel maximum.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "sizes are those of a checked shape"
+)]
 
 use super::shape::Shape;
 use crate::engine::cancel::{Pace, VECTOR};
@@ -8,11 +13,6 @@ use crate::engine::kernels::{Code, LOWEST, half};
 const TOGETHER: usize = 64;
 
 /// The largest operand of each pixel of a group.
-#[expect(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    reason = "sizes are those of a checked shape"
-)]
 pub(super) fn of_group(
     code: &Code,
     shape: &Shape,
@@ -40,11 +40,6 @@ pub(super) fn of_group(
 }
 
 /// The largest key of each pixel's window.
-#[expect(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    reason = "sizes are those of a checked shape"
-)]
 fn of_windows(
     code: &Code,
     shape: &Shape,
@@ -73,11 +68,6 @@ fn of_windows(
 }
 
 /// The larger of each pixel of a row and its operand in a row of the input, `kx` columns on; padding is zero.
-#[expect(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    reason = "sizes are those of a checked shape"
-)]
 fn of_row(code: &Code, shape: &Shape, kx: usize, from: &[u16], row: &mut [u16]) {
     // The first pixel whose operand is no longer before a column.
     let first = |column: usize| column.saturating_sub(kx).div_ceil(shape.stride_x).min(shape.out_width);

@@ -11,7 +11,7 @@ use super::piece::PassContext;
 use super::stages::Stages;
 use crate::engine::cancel::{Pace, VECTOR};
 use crate::engine::kernels::{
-    Adding, Block, Exponents, Finish, Kernel, Offsets, Parted, Pixels, SCALE, Window, drops,
+    Adding, Block, Exponents, Finish, Kernel, Offsets, Parted, Pixels, SCALE, Window, any_in_common,
 };
 use crate::engine::numerics::sum;
 
@@ -138,7 +138,7 @@ impl PassContext<'_> {
                 self.code.exact(coefficients, if is_near { SCALE } else { 1.0 }, exact);
                 // Products that are large enough for this are hardly ever dropped, and to look for them here takes less than there.
                 let taps = coefficients.len() / kernel.rows;
-                let may_drop = stage.drops && exponents.is_none_or(|sets| drops(sets, taps));
+                let may_drop = stage.drops && exponents.is_none_or(|sets| any_in_common(sets, taps));
                 let least =
                     if may_drop { self.least((least, least_of), (tile, number), coefficients) } else { &[] };
                 let is_sure = exponents.is_some() || self.code.drops(kernel, panel, offsets, least);

@@ -88,8 +88,8 @@ const STORED_MAX: u64 = 1 << 29;
 /// Most elements of all other constants together: 1 GB of doubles.
 const COMPUTED_MAX: u64 = 1 << 27;
 
-/// Products that take as long as to convert an element, or to look up where it belongs.
-const READ: u64 = 4;
+/// Products that take as long as a look at an element: to convert it, or to find where it belongs.
+const LOOK: u64 = 4;
 
 /// The number of elements that take as much memory as a value and its layer without their elements and their names, and bytes of a
 /// name that count for one: values and layers have it each.
@@ -246,7 +246,7 @@ impl Network {
             inputs.iter().map(|&input| self.values[input].constant.as_ref()).collect();
         if let Some(constants) = constants {
             self.has_room(&dims)?;
-            self.has_time(evaluate::work(&operation, &operands, &dims))?;
+            self.count_work(evaluate::work(&operation, &operands, &dims))?;
             let array = evaluate::evaluate(&operation, &constants)?;
             return Ok(self.constant(name, array, kind));
         }
@@ -309,7 +309,7 @@ impl Network {
     /// # Errors
     ///
     /// [`Fault::Work`], [`Fault::WorkTogether`].
-    pub(in crate::model) fn has_time(&self, products: u64) -> Result<(), Fault> {
+    pub(in crate::model) fn count_work(&self, products: u64) -> Result<(), Fault> {
         if products > evaluate::PRODUCTS_MAX {
             return Err(Fault::Work { products });
         }
@@ -321,13 +321,13 @@ impl Network {
         Ok(())
     }
 
-    /// Counts the work of looking at each element of a constant.
+    /// Counts looks at elements of constants as work, one for each axis along which a place is found.
     ///
     /// # Errors
     ///
-    /// As [`has_time`](Self::has_time).
-    pub(in crate::model) fn has_time_to_read(&self, constant: &Array) -> Result<(), Fault> {
-        self.has_time(READ * constant.values().len() as u64)
+    /// As [`count_work`](Self::count_work).
+    pub(in crate::model) fn count_looks(&self, looks: usize) -> Result<(), Fault> {
+        self.count_work(LOOK.saturating_mul(looks as u64))
     }
 
     /// Whole numbers that the run computes in another order.
@@ -413,7 +413,7 @@ mod tests {
     fn layers_have_time_up_to_the_bound_of_their_work() {
         let most = evaluate::PRODUCTS_MAX;
         let mut network = Network::default();
-        assert_eq!(network.has_time(most + 1), Err(Fault::Work { products: most + 1 }));
+        assert_eq!(network.count_work(most + 1), Err(Fault::Work { products: most + 1 }));
         let four = network.constant("four", Array::list([1.0; 4]), Kind::Real);
         let sum = || {
             Operation::Reduce(operation::Reduce {

@@ -118,20 +118,18 @@ fn scaled(call: &mut Call<'_>, data: &Array) -> Result<Array, Why> {
     Ok(Array::new(data.dims().to_vec(), values.collect())?)
 }
 
-/// Products that take as long as to find the block of an element along one axis.
-const AXIS: u64 = 4;
-
 /// For each element the block in which it lies. A grid of blocks has a divisor of each extent.
 fn blocks(call: &Call<'_>, dims: &[usize], grid: &[usize]) -> Result<Vec<usize>, Why> {
-    call.network.has_time(AXIS * (dims.len() * elements(dims)?) as u64)?;
     let divides = |(&extent, &parts): (&usize, &usize)| parts > 0 && extent % parts == 0;
     if dims.len() != grid.len() || !dims.iter().zip(grid).all(divides) {
         return Err(mode(format!("{grid:?} blocks do not divide {dims:?}")));
     }
+    let count = elements(dims)?;
+    call.network.count_looks(dims.len() * count)?;
     let (steps, rows) = (strides(dims), strides(grid));
     let along = |element: usize, axis: usize| element / steps[axis] % dims[axis] * grid[axis] / dims[axis];
     let block = |element| (0..dims.len()).map(|axis| along(element, axis) * rows[axis]).sum();
-    Ok((0..elements(dims)?).map(block).collect())
+    Ok((0..count).map(block).collect())
 }
 
 /// Elements that an index names, and the axis on which they lie side by side.

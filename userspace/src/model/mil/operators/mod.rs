@@ -148,7 +148,7 @@ impl<'a> Call<'a> {
         let Some(value) = self.optional(name) else { return Ok(None) };
         match self.network.known(value) {
             Some(array) => {
-                self.network.has_time_to_read(array)?;
+                self.network.count_looks(array.values().len())?;
                 Ok(Some(array.clone()))
             }
             None => {

@@ -39,7 +39,7 @@ impl Network {
                 continue;
             }
             let Some(applied) = self.applied(&self.nodes[at]) else { continue };
-            if self.has_time_for(&readers[made]).is_err() {
+            if self.count_matrices(&readers[made]).is_err() {
                 continue;
             }
             let all: Option<Vec<Taken>> =
@@ -54,15 +54,15 @@ impl Network {
         }
     }
 
-    /// Whether there is time and room for another matrix of each of these products.
-    fn has_time_for(&self, products: &[usize]) -> Result<(), Fault> {
+    /// Counts the work on another matrix of each of these products, for which there has to be room.
+    fn count_matrices(&self, products: &[usize]) -> Result<(), Fault> {
         let elements = |&product: &usize| {
             let known = self.nodes[product].inputs.iter().filter_map(|&input| self.known(input));
             known.map(|array| array.values().len()).sum::<usize>()
         };
         let all: usize = products.iter().map(elements).sum();
         self.has_room(&[all])?;
-        self.has_time(all as u64)
+        self.count_work(all as u64)
     }
 
     fn applied(&self, node: &Node) -> Option<Applied> {

@@ -364,7 +364,7 @@ fn pad(call: &mut Call<'_, '_>) -> Made {
         };
         elements(&[before, behind])?;
         let places = -(before as i64)..extent + behind as i64;
-        call.network.has_time(PLACE * elements(&[before.saturating_add(behind)])? as u64)?;
+        call.network.count_looks(elements(&[before.saturating_add(behind)])?)?;
         let indices = places.map(|at| place(at) as usize).collect();
         x = call.add(Operation::Take { axis, indices }, &[x])?;
     }
@@ -392,9 +392,6 @@ fn gather(call: &mut Call<'_, '_>) -> Made {
     left.extend(&dims[axis + 1..]);
     one(call.reshape(taken, left)?)
 }
-
-/// Products that take as long as to find a place that padding repeats.
-const PLACE: u64 = 4;
 
 /// A larger block has more elements than a tensor.
 const BLOCK_MAX: usize = 1 << 13;

@@ -225,7 +225,7 @@ impl Call<'_, '_> {
         let name = || self.network.values[value].name.clone();
         let array =
             self.network.known(value).ok_or_else(|| Why::NotKnown { operand: index, name: name() })?;
-        self.network.has_time_to_read(array)?;
+        self.network.count_looks(array.values().len())?;
         Ok(array)
     }
 

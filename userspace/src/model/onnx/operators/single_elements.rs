@@ -79,9 +79,6 @@ fn put(
     Ok(Array::new(data.dims().to_vec(), values)?)
 }
 
-/// Products that take as long as to find the place of an element along one axis.
-const AXIS: u64 = 4;
-
 /// Where the elements are whose place along one axis an index says, and along the others the index' own.
 fn places_along(call: &Call<'_, '_>, data: &Array, indices: &Array, axis: usize) -> Result<Vec<usize>, Why> {
     let (dims, own) = (data.dims(), indices.dims());
@@ -89,7 +86,7 @@ fn places_along(call: &Call<'_, '_>, data: &Array, indices: &Array, axis: usize)
     if own.len() != dims.len() || !own.iter().zip(dims).enumerate().all(fits) {
         return Err(Fault::Broadcast { first: dims.to_vec(), second: own.to_vec() }.into());
     }
-    call.network.has_time(own.len() as u64 * indices.values().len() as u64 * AXIS)?;
+    call.network.count_looks(own.len() * indices.values().len())?;
     let (steps, own_steps) = (array::strides(dims), array::strides(own));
     let place = |(at, &index): (usize, &f64)| {
         let along = counted(index, dims[axis], dims)? * steps[axis];
