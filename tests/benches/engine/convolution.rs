@@ -27,7 +27,7 @@ const KERNEL: usize = MIDDLE.kernel as usize;
 const TAPS: usize = MIDDLE.taps();
 
 impl Sizes {
-    const fn taps(self) -> usize {
+    pub(crate) const fn taps(self) -> usize {
         (self.channels * self.kernel * self.kernel) as usize
     }
 
