@@ -8,6 +8,8 @@
 
 #![no_main]
 
+use std::sync::LazyLock;
+
 use ane_device::options::{Hang, Numerics};
 use ane_device::time::Ticks;
 use ane_device::{Ane, Options};
@@ -44,18 +46,23 @@ const DESCRIPTOR: u32 = 0x274;
 /// Tasks of a request.
 const TASKS: u8 = 8;
 
+/// The bytes of both tables, which are the same for each input.
+static TABLES: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let leaves = Seed::encode_table(PhysAddr(RAM + PAGE)).expect("table can be named");
+    let first = (0..LEAVES).map(|n| if n < MAPPED { leaves } else { 0 });
+    let protection = Protection::new().with_device_reads(true).with_device_writes(true);
+    let second = (0..LEAVES).map(|n| {
+        let page = PhysAddr(DATA + n % PAGES * PAGE);
+        Seed::encode(page, protection).expect("page can be mapped")
+    });
+    first.chain(second).flat_map(u64::to_le_bytes).collect()
+});
+
 /// Guest memory with its tables.
 fn memory() -> GuestMemoryMmap {
     let bytes = usize::try_from((PAGES + 2) * PAGE).expect("small");
     let memory = GuestMemoryMmap::<()>::from_ranges(&[(GuestAddress(RAM), bytes)]).expect("memory");
-    let put = |at: u64, entry: u64| memory.write_obj(entry, GuestAddress(at)).expect("is memory");
-    let leaves = Seed::encode_table(PhysAddr(RAM + PAGE)).expect("table can be named");
-    (0..MAPPED).for_each(|n| put(RAM + 8 * n, leaves));
-    let protection = Protection::new().with_device_reads(true).with_device_writes(true);
-    for n in 0..LEAVES {
-        let page = PhysAddr(DATA + n % PAGES * PAGE);
-        put(RAM + PAGE + 8 * n, Seed::encode(page, protection).expect("page can be mapped"));
-    }
+    memory.write_slice(&TABLES, GuestAddress(RAM)).expect("fits");
     memory
 }
 

@@ -12,7 +12,7 @@ use ane_device::pe_mmu::{
     Attributes, Mapping, Message, Node, PeMmu, Range, Received, Rejected, Transaction, Why,
 };
 use ane_tests::reference::pe_mmu::ByteMap;
-use ane_uapi::hw::pe_mmu::{PageSize, RegisterId};
+use ane_uapi::hw::pe_mmu::{MAX_REGIONS, PageSize, RegisterId};
 use steps::Steps;
 
 #[path = "../src/steps.rs"]
@@ -23,6 +23,9 @@ const PARTS: usize = 2048;
 
 /// Pages of one entry that the reference follows.
 const PAGES: u64 = 80;
+
+/// Pages of one entry that the table holds, at most: more would take nearly all of the time. Entries that it has to refuse are larger.
+const HELD: u64 = 4096;
 
 /// Bytes of one entry: an address that is near one of four places, and a size of some pages or of some bytes.
 fn range(steps: &mut Steps<'_>, page: u64) -> (u64, u64) {
@@ -38,7 +41,10 @@ fn range(steps: &mut Steps<'_>, page: u64) -> (u64, u64) {
         1 => steps.number(1) % PAGES * page,
         2 => steps.number(2) % (2 * page),
         // Nobody follows this one, if it is large.
-        _ => steps.number(8) >> (how >> 5) * 8,
+        _ => match steps.number(8) >> (how >> 5) * 8 {
+            size if size / page <= MAX_REGIONS as u64 => size % (HELD * page),
+            size => size,
+        },
     };
     (va, size)
 }
