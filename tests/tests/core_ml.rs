@@ -386,6 +386,40 @@ fn compressed_weights_whose_parts_do_not_fit_are_refused_with_the_reason() {
 }
 
 #[test]
+fn numbers_that_their_type_or_place_does_not_have_are_refused() {
+    let of = |operation: &str| {
+        let body = format!("            tensor<fp16, [4]> y = {operation}[name = string(\"y\")];");
+        problems(&function("tensor<fp16, [4]> x", &body, "y"), &Options::default())[0].why.to_string()
+    };
+    let typed = |value: &str| of(&format!("reshape(shape = {value}, x = x)"));
+    assert_eq!(typed("tensor<uint8, [1]>([300.5])"), "300.5 is no uint8");
+    assert_eq!(typed("tensor<uint8, [1]>([256])"), "256 is no uint8");
+    assert_eq!(typed("tensor<uint64, [1]>([-1])"), "-1 is no uint64");
+    assert_eq!(typed("tensor<int4, [2]>([7, -9])"), "-9 is no int4");
+    assert_eq!(typed("tensor<bool, [1]>([2])"), "2 is no bool");
+    assert_eq!(typed("tensor<fp32, [1]>([4.5])"), "4.5 is no whole number");
+    assert_eq!(typed("tensor<fp32, [1]>([inf])"), "inf is no whole number");
+    assert_eq!(
+        of("concat(values = (x, x), axis = fp32(0.5), interleave = bool(false))"),
+        "0.5 is no whole number"
+    );
+    let all = function(
+        "tensor<fp16, [4]> x",
+        "            tensor<fp16, [4]> y = reshape(shape = tensor<fp32, [1]>([4]), x = x)[name = string(\"y\")];",
+        "y",
+    );
+    assert_eq!(text(&all, &Options::default()).network.outputs.len(), 1);
+}
+
+#[test]
+fn operand_that_is_named_twice_is_refused_with_its_place() {
+    let body = "tensor<fp16, [4]> y = add(x = x, y = x, x = x)[name = string(\"y\")];";
+    let program = function("tensor<fp16, [4]> x", body, "y");
+    let Err(why) = compile(program.as_bytes(), &Options::default()) else { panic!("it is compiled") };
+    assert_eq!(why.to_string(), "an operand whose name another one has, before this, at 5:46");
+}
+
+#[test]
 fn sequence_of_too_many_steps_is_refused_by_their_number() {
     let one = |name: &str| format!("{name} = tensor<fp16, [1, 1]>([[0.5]])");
     let [state, input, own] = ["initial_h", "weight_ih", "weight_hh"].map(one);

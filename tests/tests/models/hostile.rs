@@ -1,7 +1,7 @@
 //! Small models that ask for numbers beyond any tensor, or for days of work before the run.
 
 use ane::model::network::Array;
-use ane_tests::model::Attribute::{Integer, Integers, Text};
+use ane_tests::model::Attribute::{Integer, Integers, Singles, Text};
 use ane_tests::model::Onnx;
 
 use super::{Constant, compiled, exact, of_constants, problems};
@@ -74,6 +74,18 @@ fn lists_that_describe_no_tensor_are_refused_by_their_length() {
     net.node_to("Reshape", &[&one, &list], "y", &[]);
     net.output("y", &[1]);
     assert!(told(&net.finish()).contains("a list of 65537 numbers"));
+}
+
+#[test]
+fn indices_with_a_part_behind_the_point_are_refused() {
+    for operator in ["Gather", "GatherElements"] {
+        let mut net = Onnx::new(1);
+        let x = net.integers(&[1, 2, 3, 4]);
+        let half = net.node("Constant", &[], &[("value_floats", Singles(vec![1.5]))]);
+        net.node_to(operator, &[&x, &half], "y", &[]);
+        net.output("y", &[1]);
+        assert_eq!(told(&net.finish()).rsplit(": ").next(), Some("1.5 is no whole number"), "{operator}");
+    }
 }
 
 #[test]

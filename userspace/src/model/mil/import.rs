@@ -85,7 +85,7 @@ impl Import<'_> {
         let open = of.dims.iter().enumerate().filter(|(_, extent)| extent.is_none());
         self.extents.extend(open.map(|(axis, _)| format!("{name}.{axis}")));
         let kind = of.element.kind();
-        let kind = kind.ok_or_else(|| Why::Mode(format!("elements {:?} are not mapped", of.element)))?;
+        let kind = kind.ok_or_else(|| Why::Mode(format!("elements {} are not mapped", of.element)))?;
         if let Some(array) = self.options.constants.get(name) {
             of.check("the bound array", array.dims())?;
             return Ok(self.network.stored(name, array.clone(), kind));
@@ -119,7 +119,12 @@ impl Import<'_> {
             Constant::Other => {
                 return Err(Why::Mode("the constant is neither a tensor nor a text".to_owned()));
             }
-            Constant::Numbers { of, values } => (of, values),
+            Constant::Numbers { of, values } => {
+                if let Some(number) = values.iter().find(|&&number| !of.element.has(number)) {
+                    return Err(Why::Mode(format!("{number} is no {}", of.element)));
+                }
+                (of, values)
+            }
             Constant::Raw { of, bytes } => {
                 let values = self.decoded(&bytes, &of)?;
                 (of, values)
@@ -132,10 +137,8 @@ impl Import<'_> {
                 (of, values)
             }
         };
-        let kind = of
-            .element
-            .kind()
-            .ok_or_else(|| Why::Mode(format!("elements {:?} are not mapped", of.element)))?;
+        let kind =
+            of.element.kind().ok_or_else(|| Why::Mode(format!("elements {} are not mapped", of.element)))?;
         let array = Array::new(extents(&of)?, values)?;
         self.network.has_room_to_store(array.values().len())?;
         Ok(Operand::Value(self.network.stored(name, array, kind)))
@@ -145,7 +148,7 @@ impl Import<'_> {
         let count = elements(&extents(of)?)?;
         self.network.has_room_to_store(count)?;
         blob::numbers(bytes, of.element, count).ok_or_else(|| {
-            Why::Mode(format!("{} bytes are not {count} elements {:?}", bytes.len(), of.element))
+            Why::Mode(format!("{} bytes are not {count} elements {}", bytes.len(), of.element))
         })
     }
 

@@ -1,6 +1,7 @@
 //! The contents of a program, in whichever form it came.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::flexible::Flexible;
 use crate::model::error::ModelError;
@@ -119,6 +120,21 @@ impl ElementType {
         })
     }
 
+    /// Whether this number is one of them. Real numbers become what is nearest.
+    pub(super) fn has(self, number: f64) -> bool {
+        match self {
+            Self::Bool => number == 0.0 || number == 1.0,
+            Self::Whole(bits, signed) => {
+                let bits = i32::from(bits) - i32::from(signed);
+                let lowest = if signed { -2f64.powi(bits) } else { 0.0 };
+                // Of 64 bits the largest is read as the power behind it.
+                let is_inside = number < 2f64.powi(bits) || (bits > 53 && number == 2f64.powi(bits));
+                number.fract() == 0.0 && lowest <= number && is_inside
+            }
+            _ => true,
+        }
+    }
+
     /// Whether these are wider numbers than halves.
     pub(super) const fn is_wider(self) -> bool {
         matches!(self, Self::Single | Self::Double | Self::Brain)
@@ -131,6 +147,22 @@ impl ElementType {
             Self::Half | Self::Single | Self::Double | Self::Brain => Some(Kind::Real),
             Self::Whole(..) => Some(Kind::Integer),
             Self::Text | Self::Other => None,
+        }
+    }
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool => f.write_str("bool"),
+            Self::Text => f.write_str("string"),
+            Self::Half => f.write_str("fp16"),
+            Self::Single => f.write_str("fp32"),
+            Self::Double => f.write_str("fp64"),
+            Self::Brain => f.write_str("bf16"),
+            Self::Whole(bits, true) => write!(f, "int{bits}"),
+            Self::Whole(bits, false) => write!(f, "uint{bits}"),
+            Self::Other => f.write_str("of another type"),
         }
     }
 }

@@ -118,7 +118,9 @@ impl Text<'_> {
             } else {
                 vec![self.argument()?]
             };
-            operation.inputs.insert(name, arguments);
+            if operation.inputs.insert(name, arguments).is_some() {
+                return Err(self.words.error("an operand whose name another one has, before this,"));
+            }
             self.words.take(',')?;
         }
         operation.attributes = self.attributes()?;

@@ -109,6 +109,17 @@ pub fn elements(dims: &[usize]) -> Result<usize, Fault> {
     }
 }
 
+/// A number that has to be a whole one, or the end of those that are kept if it lies behind that.
+///
+/// # Errors
+///
+/// [`Fault::NotWhole`].
+#[expect(clippy::cast_possible_truncation, reason = "a number behind an end is that end")]
+pub fn whole(value: f64) -> Result<i64, Fault> {
+    // An infinite number has a fraction that is none.
+    if value.fract() == 0.0 { Ok(value as i64) } else { Err(Fault::NotWhole { value }) }
+}
+
 /// Refuses more axes than a tensor can have. A list of extents may be as long as a constant.
 ///
 /// # Errors

@@ -29,6 +29,9 @@ pub enum Fault {
     /// A number that is wrong for its place.
     #[error("{what} of {value} does not fit a tensor of {dims:?}")]
     Wrong { what: &'static str, value: i64, dims: Vec<usize> },
+    /// An index, an extent or the like with a part behind the point, or without end.
+    #[error("{value} is no whole number")]
+    NotWhole { value: f64 },
     #[error("takes {wanted} operands, here are {given}")]
     Operands { wanted: &'static str, given: usize },
     #[error("a tensor of {dims:?} has no element")]

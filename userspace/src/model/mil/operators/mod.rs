@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::layers::Layers;
 use crate::model::network::compose::Compose;
-use crate::model::network::{Array, Kind, Network, Operation, ValueId};
+use crate::model::network::{Array, Kind, Network, Operation, ValueId, array};
 use crate::model::onnx::operators::{Setting, apply};
 use crate::model::problem::Why;
 
@@ -160,7 +160,8 @@ impl<'a> Call<'a> {
 
     fn list(&mut self, name: &'static str) -> Result<Option<Vec<i64>>, Why> {
         let array = self.array(name)?;
-        Ok(array.map(|array| array.values().iter().map(|&value| value as i64).collect()))
+        let whole = |array: Array| array.values().iter().map(|&value| array::whole(value)).collect();
+        Ok(array.map(whole).transpose()?)
     }
 
     fn number(&mut self, name: &'static str, otherwise: f64) -> Result<f64, Why> {
@@ -171,7 +172,7 @@ impl<'a> Call<'a> {
     }
 
     fn integer(&mut self, name: &'static str, otherwise: i64) -> Result<i64, Why> {
-        Ok(self.number(name, otherwise as f64)? as i64)
+        Ok(array::whole(self.number(name, otherwise as f64)?)?)
     }
 
     fn truth(&mut self, name: &'static str) -> Result<bool, Why> {

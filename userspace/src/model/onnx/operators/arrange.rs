@@ -2,7 +2,7 @@
 
 use super::{Call, Made, lookup, one, tensor};
 use crate::model::layers::{Layers, extent, extents};
-use crate::model::network::array::{elements, is_rank};
+use crate::model::network::array::{self, elements, is_rank};
 use crate::model::network::operation::{Cut, JoinKind};
 use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
 use crate::model::problem::Why;
@@ -290,7 +290,7 @@ fn has_outputs(call: &Call<'_, '_>, parts: usize) -> Result<(), Why> {
 /// Stretched as NumPy does, whichever is the longer along an axis.
 pub(super) fn expand(call: &mut Call<'_, '_>, x: ValueId, wanted: &[usize]) -> Result<ValueId, Why> {
     let dims = call.dims(x);
-    let all = crate::model::network::array::broadcast(&dims, wanted)?;
+    let all = array::broadcast(&dims, wanted)?;
     let mut padded = vec![1; all.len() - dims.len()];
     padded.extend(dims);
     let x = call.reshape(x, padded)?;
@@ -381,7 +381,7 @@ fn gather(call: &mut Call<'_, '_>) -> Made {
     }
     let given = call.known(1)?.clone();
     let index = |&value: &f64| {
-        let value = value as i64;
+        let value = array::whole(value)?;
         let counted = if value < 0 { value.saturating_add(extent) } else { value };
         usize::try_from(counted).map_err(|_| Fault::Wrong { what: "index", value, dims: dims.clone() })
     };

@@ -28,7 +28,7 @@ use super::tensor;
 use crate::model::layers::Layers;
 use crate::model::network::compose::Compose;
 use crate::model::network::operation::Cut;
-use crate::model::network::{Array, Kind, Network, Operation, ValueId};
+use crate::model::network::{Array, Kind, Network, Operation, ValueId, array};
 use crate::model::problem::Why;
 
 /// A node that is mapped.
@@ -239,7 +239,7 @@ impl Call<'_, '_> {
     fn list(&self, index: usize) -> Result<Vec<i64>, Why> {
         let values = self.known(index)?.values();
         match values.len() {
-            ..=LIST_MAX => Ok(values.iter().map(|&value| value as i64).collect()),
+            ..=LIST_MAX => Ok(values.iter().map(|&value| array::whole(value)).collect::<Result<_, _>>()?),
             length => {
                 Err(Call::mode(format!("a list of {length} numbers is longer than any that is mapped")))
             }

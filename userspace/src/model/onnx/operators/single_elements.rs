@@ -122,7 +122,7 @@ pub(super) fn parts(dims: &[usize], indices: &Array) -> Result<Parts, Why> {
 
 /// An index, counted from the end if below zero.
 fn counted(index: f64, extent: usize, dims: &[usize]) -> Result<usize, Why> {
-    let value = index as i64;
+    let value = array::whole(index)?;
     let counted = if value < 0 { value.saturating_add(extent as i64) } else { value };
     let counted = usize::try_from(counted).ok().filter(|&counted| counted < extent);
     counted.ok_or_else(|| Fault::Wrong { what: "index", value, dims: dims.to_vec() }.into())
