@@ -150,6 +150,18 @@ fn input_of_gigabytes_is_not_made_up() {
 }
 
 #[test]
+fn bytes_without_end_are_refused() {
+    let zeros = || fs::File::open("/dev/zero").expect("it is there");
+    for (name, told) in [("-", "standard input"), ("/dev/zero", "/dev/zero")] {
+        let output =
+            Command::new(path()).args(["info", name]).stdin(zeros()).output().expect("the command starts");
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{why}");
+        assert!(why.contains(&format!("{told}: more than 268435456 bytes come out of it")), "{why}");
+    }
+}
+
+#[test]
 fn input_that_the_program_does_not_have_is_answered_with_those_it_has() {
     let scratch = Scratch::new();
     let array = scratch.array("x.npy", &Tensor::random(SHAPE, 0));

@@ -77,5 +77,12 @@ fn files_of_two_kinds_are_not_compared() {
     let scratch = Scratch::new();
     let json = scratch.file("t.json", b"{}");
     assert!(refused(1, &["diff", &json, &example()]).contains("compare two of a kind"));
-    assert!(refused(1, &["diff", &json, &json]).contains("no timeline"));
+    let timeline = scratch.file("other.json", br#"{"traceEvents": []}"#);
+    for pair in [[&json, &timeline], [&timeline, &json]] {
+        let why = refused(1, &["diff", pair[0], pair[1]]);
+        assert!(
+            why.contains("t.json: JSON without a list traceEvents") && !why.contains("other.json"),
+            "{why}"
+        );
+    }
 }

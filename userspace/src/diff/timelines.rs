@@ -37,10 +37,28 @@ pub enum Error {
     Order,
 }
 
+/// A timeline whose events have been counted.
+#[derive(Debug)]
+pub struct Timeline<'a> {
+    file: &'a [u8],
+    rows: Rows,
+}
+
+impl<'a> Timeline<'a> {
+    /// Reads a timeline once.
+    pub fn read(file: &'a [u8]) -> Result<Self, Error> {
+        Ok(Self { file, rows: rows(file)? })
+    }
+}
+
 /// Compares the events of two timelines, row by row.
-pub fn compare(a: &[u8], b: &[u8]) -> Result<Comparison, Error> {
-    let rows = [rows(a)?, rows(b)?];
-    let mut found = differences([a, b], &rows)?;
+///
+/// # Errors
+///
+/// [`Error::Order`].
+pub fn compare(a: Timeline<'_>, b: Timeline<'_>) -> Result<Comparison, Error> {
+    let rows = [a.rows, b.rows];
+    let mut found = differences([a.file, b.file], &rows)?;
     let [one, other] = &rows;
     for number in one.keys().chain(other.keys().filter(|number| !one.contains_key(number))) {
         let took = |rows: &Rows| rows.get(number).map_or(0.0, |row| row.microseconds);
@@ -152,6 +170,11 @@ fn differences(files: [&[u8]; 2], rows: &[Rows; 2]) -> Result<Comparison, Error>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two files, compared.
+    fn compare(a: &[u8], b: &[u8]) -> Result<Comparison, Error> {
+        super::compare(Timeline::read(a)?, Timeline::read(b)?)
+    }
 
     fn timeline(duration: u32, bytes: u32) -> Vec<u8> {
         format!(

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use ane::count::count;
 use ane::decode::printable;
 use ane::diff::arrays::{self, Tolerance};
-use ane::diff::{Comparison, programs, timelines};
+use ane::diff::timelines::{self, Timeline};
+use ane::diff::{Comparison, programs};
 use ane::tensor::npy::View;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -109,6 +110,12 @@ fn kind(bytes: &[u8]) -> FileKind {
     }
 }
 
+fn timeline<'a>(path: &Path, bytes: &'a [u8]) -> Result<Timeline<'a>> {
+    Timeline::read(bytes)
+        .with_context(|| files::name(path))
+        .advise(Exit::Refused, "write one with `ane run --trace`")
+}
+
 fn two_files(a: &Path, b: &Path, tolerance: Tolerance) -> Result<Comparison> {
     let (first, second) = (files::read(a)?, files::read(b)?);
     match (kind(&first), kind(&second)) {
@@ -118,9 +125,12 @@ fn two_files(a: &Path, b: &Path, tolerance: Tolerance) -> Result<Comparison> {
             let other = (second.header().shape.as_slice(), second.halves());
             Ok(arrays::compare_each(one, other, tolerance))
         }
-        (FileKind::Timeline, FileKind::Timeline) => timelines::compare(&first, &second)
-            .with_context(|| format!("{} or {}", files::name(a), files::name(b)))
-            .advise(Exit::Refused, "write one with `ane run --trace`"),
+        (FileKind::Timeline, FileKind::Timeline) => {
+            let (first, second) = (timeline(a, &first)?, timeline(b, &second)?);
+            timelines::compare(first, second)
+                .with_context(|| format!("{} and {}", files::name(a), files::name(b)))
+                .advise(Exit::Refused, "compare timelines of runs of one program")
+        }
         (FileKind::Program, FileKind::Program) => {
             let first = files::program(a, &first)?;
             let second = files::program(b, &second)?;

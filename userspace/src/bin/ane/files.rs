@@ -58,24 +58,22 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut open = || -> io::Result<()> {
         if path.as_os_str() == "-" {
-            return io::stdin().lock().take(PIPE_MAX + 1).read_to_end(&mut bytes).map(drop);
+            return bounded(io::stdin().lock(), PIPE_MAX, &mut bytes);
         }
         let file = File::open(path)?;
         let metadata = file.metadata()?;
-        let is_file = metadata.is_file();
-        if is_file {
+        let mut most = PIPE_MAX;
+        if metadata.is_file() {
             // Memory that grows by halves would be twice the file.
             let length = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
             bytes.try_reserve_exact(length.saturating_add(1)).map_err(|_| {
                 let what = format!("memory has no room for its {length} bytes");
                 io::Error::new(ErrorKind::OutOfMemory, what)
             })?;
+            // A file that someone writes to may grow as long as it is read.
+            most = most.max(metadata.len());
         }
-        file.take(if is_file { u64::MAX } else { PIPE_MAX + 1 }).read_to_end(&mut bytes).map(drop)?;
-        if !is_file && bytes.len() as u64 > PIPE_MAX {
-            return Err(io::Error::other(format!("more than {PIPE_MAX} bytes come out of it")));
-        }
-        Ok(())
+        bounded(file, most, &mut bytes)
     };
     let read = open();
     if path.is_dir() && model::compile::located(path).is_ok() {
@@ -83,6 +81,15 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     }
     read.with_context(|| name(path))?;
     Ok(bytes)
+}
+
+/// Reads all of it, if that is not more than so much.
+fn bounded(from: impl Read, most: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    from.take(most.saturating_add(1)).read_to_end(bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("more than {most} bytes come out of it")));
+    }
+    Ok(())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
