@@ -3,11 +3,15 @@
 #![no_main]
 
 use ane::container::Axes;
-use ane::tensor::npy::{Array, write};
+use ane::tensor::npy::{Array, View, write, write_as, write_bytes};
 use half::f16;
 
 /// Elements that an array may have.
 const LIMIT: u64 = 1 << 20;
+
+fn is_same((a, b): (&f16, &f16)) -> bool {
+    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+}
 
 libfuzzer_sys::fuzz_target!(|file: &[u8]| {
     let array = match Array::read(file, LIMIT) {
@@ -18,6 +22,13 @@ libfuzzer_sys::fuzz_target!(|file: &[u8]| {
     let (halves, conversion) = array.halves();
     assert_eq!(halves.len(), array.doubles().len());
     assert!(conversion.nans <= halves.len() as u64);
+    let view = View::of(file, LIMIT).expect("it is an array");
+    assert_eq!(view.header(), array.header());
+    // A view of an array of Fortran looks for each element anew.
+    if halves.len() < 1 << 10 {
+        let seen: Vec<f16> = view.halves().collect();
+        assert!(seen.len() == halves.len() && seen.iter().zip(&halves).all(is_same));
+    }
     let Ok(count) = u32::try_from(halves.len()) else { return };
     let (tensor, _) = match array.to_tensor(Axes { n: 1, c: 1, h: 1, w: count }) {
         Ok(tensor) => tensor,
@@ -26,6 +37,12 @@ libfuzzer_sys::fuzz_target!(|file: &[u8]| {
     let mut bytes = Vec::new();
     write(&mut bytes, &tensor).expect("memory takes it");
     let (again, _) = Array::read(&*bytes, LIMIT).expect("it was written").halves();
-    let is_same = |(a, b): (&f16, &f16)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
     assert!(again.iter().zip(tensor.values()).all(is_same));
+    bytes.clear();
+    write_as(&mut bytes, &[count as usize, 1], &tensor).expect("memory takes it");
+    let (again, _) = Array::read(&*bytes, LIMIT).expect("it was written").halves();
+    assert!(again.iter().zip(tensor.values()).all(is_same));
+    bytes.clear();
+    write_bytes(&mut bytes, &tensor).expect("memory takes it");
+    assert_eq!(Array::read(&*bytes, LIMIT).expect("it was written").halves().0.len(), halves.len());
 });

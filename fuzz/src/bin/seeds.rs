@@ -7,8 +7,11 @@ use std::path::Path;
 
 use ane::container::anec::Form;
 use ane::container::{self, convert};
+use ane::model::Options;
+use ane::model::compile::compile;
 use ane_call::Segments;
 use ane_tests::differential::random_case;
+use ane_tests::model::Onnx;
 use ane_uapi::ioctl::companion::PE_MMU_MAP;
 use aned_protocol::request::{Ask, Request};
 
@@ -82,6 +85,14 @@ fn main() -> std::io::Result<()> {
         stream.extend(program.stream);
         write("task_stream", name, &stream)?;
     }
+    // What a compiled model says behind its payload.
+    let mut net = Onnx::new(13);
+    let x = net.input("x", &[1, 16, 8, 8]);
+    let relu = net.node("Relu", &[&x], &[]);
+    net.node_to("Softmax", &[&relu], "y", &[]);
+    net.output("y", &[1, 16, 8, 8]);
+    let compiled = compile(&net.finish(), &Options::default()).expect("the model is sound");
+    write("containers", "compiled.anec", &compiled.to_anec().expect("it fits"))?;
     // One push on queue 0: in use, a base address, network id, address, size and count, push, work.
     let steps: [[u32; 3]; 7] = [
         [0, 1, 1],
@@ -111,6 +122,14 @@ fn main() -> std::io::Result<()> {
     write("onnx", "encoder", &ane_tests::model::bert(4, 8, 2, 1))?;
     write("onnx", "operators", &ane_tests::model::operators())?;
     write("onnx", "sequence", &ane_tests::model::sequence())?;
+    // Constants of the file that the target has beside its models.
+    let mut net = Onnx::new(13);
+    let x = net.input("x", &[4]);
+    let part = [("location", "weights/weight.bin"), ("offset", "128"), ("length", "16")];
+    let constants = net.external(&[4], &part);
+    net.node_to("Add", &[&x, &constants], "y", &[]);
+    net.output("y", &[4]);
+    write("onnx", "external", &net.finish())?;
     for name in
         ["perceptron", "residual", "attention", "block_64", "unet", "shapes", "compressed", "recurrent"]
     {
@@ -124,7 +143,13 @@ fn main() -> std::io::Result<()> {
 
     for name in ["attention.x", "block_64.x", "shapes.x", "unet.y"] {
         let array = format!("../tests/models/{name}.npy");
-        write("npy", name, &fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(array))?)?;
+        let array = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(array))?;
+        write("npy", name, &array)?;
+        let (ours, theirs) = (b"'fortran_order': False", b"'fortran_order': True ");
+        let at =
+            array.windows(ours.len()).position(|window| window == ours).expect("it is in the order of C");
+        let fortran = [&array[..at], theirs, &array[at + ours.len()..]].concat();
+        write("npy", &format!("{name}.fortran"), &fortran)?;
     }
     for (at, (form, _)) in ane::build::script::OPERATIONS.iter().enumerate() {
         write("script", &format!("operation-{at}"), operation(form).as_bytes())?;
