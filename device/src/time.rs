@@ -4,6 +4,8 @@
 //! measured in it. The library never asks what time it is: the caller passes it, from a monotonic clock in a
 //! daemon and from a counter in a test.
 
+use std::time::Duration;
+
 use ane_uapi::hw::tm;
 
 use crate::halves::halves;
@@ -47,6 +49,15 @@ impl Ticks {
         Self(milliseconds.saturating_mul(TICKS_PER_SECOND / 1_000))
     }
 
+    /// The span as the system knows it, rounded up. More than a day is a day: longer than any deadline, and far from what does not fit.
+    pub const fn to_duration(self) -> Duration {
+        const DAY: u64 = 86_400 * TICKS_PER_SECOND;
+        // Three ticks are 125 nanoseconds.
+        const { assert!(TICKS_PER_SECOND * 125 == 3 * NANOSECONDS_PER_SECOND) };
+        let span = if self.0 < DAY { self.0 } else { DAY };
+        Duration::from_nanos(span.saturating_mul(125).div_ceil(3))
+    }
+
     /// This much later, or the end of time.
     #[must_use]
     pub const fn saturating_add(self, span: Self) -> Self {
@@ -71,6 +82,13 @@ impl Ticks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn span_is_rounded_up_and_is_a_day_at_most() {
+        let nanoseconds = |ticks| Ticks(ticks).to_duration().as_nanos();
+        assert_eq!([0, 1, 2, 3].map(nanoseconds), [0, 42, 84, 125]);
+        assert_eq!(nanoseconds(u64::MAX), 86_400_000_000_000);
+    }
 
     #[test]
     fn conversion_of_any_number_of_nanoseconds_neither_wraps_nor_rounds_up() {

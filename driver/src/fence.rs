@@ -196,7 +196,7 @@ const WINDOW_MAX: usize = 2 * FENCE_HISTORY as usize;
 /// Descriptors that one fence keeps; a client needs one.
 const SIGNALS_MAX: usize = 8;
 
-/// Adds one to an eventfd. A descriptor of another kind, or one that is full, gets nothing.
+/// Writes eight bytes: an eventfd counts one more, a pipe can be read. A descriptor that is full gets nothing.
 fn raise(event: &OwnedFd) {
     let _ = nix::unistd::write(event, &1_u64.to_ne_bytes());
 }

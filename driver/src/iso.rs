@@ -41,7 +41,9 @@ pub enum Error {
     Unknown(ContextId, u32),
     #[error("all {0} contexts are in use: close another file, or ask to wait or to share")]
     NoneFree(u32),
-    #[error("user {0} has {1} contexts, and at most as many are left for all other users")]
+    #[error(
+        "user {0} has {1} contexts, and so many have to be left for all other users: close another file, or ask to share a context"
+    )]
     Share(u32, usize),
     #[error("device has page tables of format {0}, which this driver does not know")]
     Format(u8),

@@ -13,6 +13,7 @@
 //! Every daemon has a list of its own. The rules for all daemons are here: the calls that each of them has, no memory becomes
 //! code, threads can be started and no processes, and some calls are refused with an error, since the C library does without.
 
+pub mod descriptors;
 pub mod place;
 pub mod unblocked;
 
@@ -118,6 +119,10 @@ const UNLINK: Call = libc::SYS_unlink;
 #[cfg(not(target_arch = "x86_64"))]
 const UNLINK: Call = libc::SYS_unlinkat;
 
+/// What a daemon says that was told to shut nothing off.
+pub const NOT_CONFINED: &str =
+    "not confined: --no-sandbox leaves files, network and every system call open to whatever goes wrong here";
+
 /// How much was shut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confined {
@@ -134,7 +139,12 @@ impl std::fmt::Display for Confined {
         let calls = self.calls.map(|calls| format!("all but {calls} system calls are shut off"));
         let files = self.files.then(|| "files and network are shut off".to_owned());
         let parts: Vec<String> = calls.into_iter().chain(files).chain(self.missing.iter().cloned()).collect();
-        write!(f, "{}", parts.join(", "))
+        let how = match (self.missing.is_empty(), self.calls.is_some() || self.files) {
+            (true, _) => "confined",
+            (false, true) => "confined in part",
+            (false, false) => "not confined",
+        };
+        write!(f, "{how}: {}", parts.join(", "))
     }
 }
 
@@ -144,11 +154,21 @@ impl std::fmt::Display for Confined {
 pub fn enter(calls: &Calls, sockets: &[PathBuf]) -> Confined {
     prepare_c_library();
     let mut missing = Vec::new();
-    let files =
-        restrict_files(calls, sockets).map_err(|why| missing.push(format!("files are open to it: {why}")));
-    let left =
-        restrict_calls(calls).map_err(|why| missing.push(format!("system calls are open to it: {why}")));
-    Confined { calls: left.ok(), files: files.is_ok(), missing }
+    let files = match restrict_files(calls, sockets) {
+        Ok(is_whole) => {
+            if !is_whole {
+                missing.push("this kernel knows only some of the rules of Landlock".to_owned());
+            }
+            true
+        }
+        Err(why) => {
+            missing.push(format!("files are open to the daemon: {why}"));
+            false
+        }
+    };
+    let left = restrict_calls(calls)
+        .map_err(|why| missing.push(format!("system calls are open to the daemon: {why}")));
+    Confined { calls: left.ok(), files, missing }
 }
 
 /// Has the C library do now what it would do later by calls that are shut off then.
@@ -165,8 +185,8 @@ fn prepare_c_library() {
     drop(first);
 }
 
-/// Landlock, which sets no-new-privileges on its way.
-fn restrict_files(calls: &Calls, sockets: &[PathBuf]) -> Result<(), Box<dyn std::error::Error>> {
+/// Landlock, which sets no-new-privileges on its way; whether the kernel knows each of the rules.
+fn restrict_files(calls: &Calls, sockets: &[PathBuf]) -> Result<bool, Box<dyn std::error::Error>> {
     let mut scope = Scope::from_all(KNOWN);
     if calls.uses_abstract_sockets {
         scope.remove(Scope::AbstractUnixSocket);
@@ -187,7 +207,8 @@ fn restrict_files(calls: &Calls, sockets: &[PathBuf]) -> Result<(), Box<dyn std:
     }
     match rules.restrict_self()?.ruleset {
         RulesetStatus::NotEnforced => Err("this kernel has no Landlock".into()),
-        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
+        RulesetStatus::PartiallyEnforced => Ok(false),
+        RulesetStatus::FullyEnforced => Ok(true),
     }
 }
 
@@ -201,21 +222,22 @@ fn restrict_calls(calls: &Calls) -> Result<usize, Box<dyn std::error::Error>> {
     let refused: Vec<_> = REFUSED.iter().chain(&calls.refused).copied().collect();
     for &(call, errno) in &refused {
         let answer = SeccompAction::Errno(errno.unsigned_abs());
-        let rule = [(call, meant(call)?)].into();
+        let rule = [(call, refused_arguments(call)?)].into();
         let filter = SeccompFilter::new(rule, SeccompAction::Allow, answer, arch)?;
         apply_filter(&BpfProgram::try_from(filter)?)?;
     }
     let mut known: BTreeMap<_, _> = rules.into_iter().collect();
     for (call, _) in refused {
-        known.insert(call, meant(call)?);
+        known.insert(call, refused_arguments(call)?);
     }
     let allowed = SeccompFilter::new(known, SeccompAction::KillProcess, SeccompAction::Allow, arch)?;
     apply_filter(&BpfProgram::try_from(allowed)?)?;
     Ok(count)
 }
 
-/// The arguments with which a refused call still passes: `prctl` makes filters, and also names a thread.
-fn meant(call: Call) -> Result<Vec<SeccompRule>, BackendError> {
+/// The arguments with which a call gets its error; with any others it ends the daemon. `prctl` makes filters, and also names a
+/// thread, which is the part of it that the C library does without.
+fn refused_arguments(call: Call) -> Result<Vec<SeccompRule>, BackendError> {
     if call != libc::SYS_prctl {
         return Ok(Vec::new());
     }

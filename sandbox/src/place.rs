@@ -1,4 +1,8 @@
 //! Where a daemon listens: the lock that makes it the only one there, and a socket that its parent passed.
+//!
+//! Beside the socket lies a lock, which the kernel releases when its holder dies, however that happens. The daemon that
+//! holds the lock knows that no other daemon made a socket there. A socket that was passed to its server, or that another program
+//! has, comes without a lock, so a daemon asks the system before it removes one.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -9,24 +13,61 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
+use thiserror::Error;
+
+/// Why a daemon cannot listen at a place.
+#[derive(Debug, Error)]
+pub enum Refused {
+    #[error("another process listens at {}; end it, or choose another path", path.display())]
+    Taken { path: PathBuf },
+    #[error("{} exists and is no socket; choose another path", path.display())]
+    NoSocket { path: PathBuf },
+    #[error("{action} {}: {why}", path.display())]
+    System { action: &'static str, path: PathBuf, why: io::Error },
+}
+
+impl Refused {
+    /// The error of the system when it was asked for this.
+    pub fn by_system(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |why| Self::System { action, path: path.clone(), why }
+    }
+}
+
+/// Makes this process the only one that listens at `path`, as long as the file that it gets is open. A socket that was left there
+/// is removed, so that another can be made.
+///
+/// # Errors
+///
+/// If another process has it, if it is something else, or if the system refuses a step.
+pub fn claim(path: &Path) -> Result<File, Refused> {
+    let taken = || Refused::Taken { path: path.to_owned() };
+    let lock = lock(path).map_err(Refused::by_system("locking", &lock_path(path)))?.ok_or_else(taken)?;
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => Err(Refused::NoSocket { path: path.to_owned() }),
+        Ok(_) if is_served(path).map_err(Refused::by_system("looking at", path))? => Err(taken()),
+        Ok(_) => {
+            fs::remove_file(path).map_err(Refused::by_system("removing the stale", path))?;
+            Ok(lock)
+        }
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(lock),
+        Err(why) => Err(Refused::by_system("looking at", path)(why)),
+    }
+}
 
 /// The file that is locked while a daemon listens at `path`.
-pub fn lock_path(path: &Path) -> PathBuf {
+fn lock_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     name.into()
 }
 
-/// Makes this process the only one that listens at `path`, as long as the file that it gets is open; `None` if another one is.
+/// Locks a place, as long as the file that it gets is open; `None` if another process has locked it.
 ///
 /// An attempt to connect does not show that: two processes that start at the same time would both find the socket stale, and
 /// the second would remove the socket of the first. The kernel releases a lock when its holder dies, however that happens.
 /// The file is never removed: a process that waits for it would lock a file that no other process finds.
-///
-/// # Errors
-///
-/// If the file of [`lock_path`] cannot be made or locked.
-pub fn lock(path: &Path) -> io::Result<Option<File>> {
+fn lock(path: &Path) -> io::Result<Option<File>> {
     // No file of another user behind a link, and nothing that blocks.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let mut options = OpenOptions::new();
@@ -61,11 +102,7 @@ pub fn admit(path: &Path, mode: u32, group: Option<u32>) -> io::Result<()> {
 ///
 /// The attempt to connect has a type of its own, so a server whose sockets have connections never sees it. The system tells
 /// apart a socket of another type and one that nobody has.
-///
-/// # Errors
-///
-/// If no socket can be made.
-pub fn is_served(path: &Path) -> io::Result<bool> {
+pub(crate) fn is_served(path: &Path) -> io::Result<bool> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let asking = socket(AddressFamily::Unix, SockType::Datagram, flags, None)?;
     let outcome = connect(asking.as_raw_fd(), &UnixAddr::new(path)?);
@@ -75,11 +112,12 @@ pub fn is_served(path: &Path) -> io::Result<bool> {
 
 /// The descriptor `fd` that the parent passed; `None` if it is not open, or a standard stream.
 ///
-/// To be called before this process opens anything: a later descriptor could have the number.
+/// # Safety
+///
+/// This process has opened nothing before that it still uses, since that could have the number, and asks for each number once.
 #[expect(unsafe_code, reason = "a number becomes a descriptor")]
-pub fn passed(fd: RawFd) -> Option<OwnedFd> {
+pub unsafe fn passed(fd: RawFd) -> Option<OwnedFd> {
     let is_open = fd > 2 && fs::symlink_metadata(format!("/proc/self/fd/{fd}")).is_ok();
-    // SAFETY: it is open, as /proc shows, and not a standard stream. The parent passed it for this purpose, and the caller
-    // says that nothing was opened here before that could have its number.
+    // SAFETY: it is open, as /proc shows, and not a standard stream; nothing else here has it, as the caller says.
     is_open.then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }

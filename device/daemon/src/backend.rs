@@ -5,8 +5,8 @@
 //! it belongs to one engine and to nothing else, and it is the thread that the engine runs on: between a kick
 //! and its answer there is one wake-up and not two.
 //!
-//! The engine is behind a lock of its own ([`Hold`]). The message thread takes it for three things only: to replace
-//! memory, to stop a queue, and to reset. Each means "nothing of before touches memory any more", so waiting
+//! The engine is behind a lock of its own ([`Hold`]). The message thread takes it for four things only: to replace
+//! memory, to stop a queue, to reset, and at the end of a connection. Each means "nothing of before touches memory any more", so waiting
 //! for the turn that runs is what it is for. A turn is some milliseconds of one task at most, without what is
 //! computed beside, which touches no memory of the guest's. A task that is not worth waiting for is
 //! called off: at a reset and at the end of a connection at once, otherwise when it keeps others waiting ([`INTERRUPT_AFTER`]);
@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ane_device::time::{TICKS_PER_SECOND, Ticks};
+use ane_device::time::Ticks;
 use ane_device::{Options, wire};
 use ane_uapi::wire::{CTRL_QUEUE, QUEUES};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -225,11 +225,7 @@ fn ring(bell: &EventFd) {
 
 /// A span as the system knows it, never zero: a timer of zero never fires.
 fn duration(span: Ticks) -> Duration {
-    // A day is longer than any deadline, and far from what does not fit. Three ticks are 125 nanoseconds.
-    const DAY: u64 = 86_400 * TICKS_PER_SECOND;
-    const { assert!(TICKS_PER_SECOND == 24_000_000) };
-    let nanoseconds = span.0.min(DAY).saturating_mul(125).div_ceil(3);
-    Duration::from_nanos(nanoseconds.max(1_000))
+    span.to_duration().max(Duration::from_micros(1))
 }
 
 /// Refuses a region that is longer than its file, since an access to the missing part would end this process. Also refuses a
@@ -242,12 +238,13 @@ fn check_files(memory: &GuestMemoryMmap) -> io::Result<()> {
         let Some(file) = region.file_offset() else { continue };
         let behind = file.file().metadata()?;
         if !behind.is_file() {
-            return Err(io::Error::other(format!("region of {:#x} bytes of what is no file", region.len())));
+            let at = region.start_addr().0;
+            return Err(io::Error::other(format!("guest memory at {at:#x} has no ordinary file behind it")));
         }
         if file.start().checked_add(region.len()).is_none_or(|end| end > behind.len()) {
-            let (bytes, start) = (region.len(), file.start());
+            let (at, bytes, start) = (region.start_addr().0, region.len(), file.start());
             return Err(io::Error::other(format!(
-                "region of {bytes:#x} bytes from {start:#x} of a file of {:#x}",
+                "guest memory at {at:#x} has {bytes:#x} bytes from {start:#x} on of a file of {:#x} bytes",
                 behind.len()
             )));
         }

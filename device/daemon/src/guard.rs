@@ -169,10 +169,15 @@ fn put_zeros_at(at: usize) -> bool {
         if start == 0 || at.checked_sub(start).is_none_or(|inside| inside >= bytes) {
             continue;
         }
+        // Another engine's region may have left the table meanwhile, and a new one taken its entry: these bytes would be the new
+        // one's. A start is stored behind its bytes, so one that is still there goes with them.
+        if entry.start.load(Ordering::SeqCst) != start {
+            continue;
+        }
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: these bytes are one mapping of guest memory. It stays mapped while it is in the table (see `Guard`), and whoever
-        // uses it expects its bytes to change at any time.
+        // SAFETY: start and bytes are those of one region, which is a mapping of guest memory. The access that was interrupted is
+        // in it, so its `Guard` lives, and it stays in the table and mapped; whoever uses it expects its bytes to change at any time.
         let new = unsafe { libc::mmap(ptr::without_provenance_mut(start), bytes, access, flags, -1, 0) };
         if new == libc::MAP_FAILED {
             return false;

@@ -52,8 +52,9 @@ use std::time::Duration;
 
 use ane_device::Options;
 use ane_device::chip::{Identity, every_instance};
-use ane_sandbox::place;
+use ane_sandbox::descriptors::raise_limit;
 use ane_sandbox::unblocked::Unblocked;
+use ane_sandbox::{NOT_CONFINED, place};
 use ane_uapi::wire::VIRTIO_ID;
 use anyhow::Context;
 use clap::error::ErrorKind;
@@ -145,7 +146,9 @@ fn places(args: &Args) -> anyhow::Result<Vec<Place>> {
     let options = if is_platform { args.device.platform_options() } else { args.device.options() };
     let node = |options: &Options| Identity::of(options).map(|identity| identity.instance.node.to_owned());
     if let Some(fd) = args.fd {
-        let listener = server::inherited(fd).with_context(|| format!("--fd {fd}"))?;
+        #[expect(unsafe_code, reason = "a number becomes a descriptor")]
+        // SAFETY: the log has standard error, and nothing else was opened before; the number is asked for here alone.
+        let listener = unsafe { server::inherited(fd) }.with_context(|| format!("--fd {fd}"))?;
         return Ok(vec![Place { name: node(&options)?, listener, path: None, lock: None, options }]);
     }
     let path = args.vfio_user.as_ref().or(args.socket_path.as_ref()).cloned().unwrap_or_default();
@@ -171,14 +174,12 @@ fn places(args: &Args) -> anyhow::Result<Vec<Place>> {
 /// Shuts off what serving does not need, while there is one thread, and says what is left.
 fn confine(args: &Args, sockets: &[PathBuf]) {
     if args.no_sandbox {
-        log::warn!(
-            "not confined: --no-sandbox leaves files, network and every system call open to whatever goes wrong here"
-        );
+        log::warn!("{NOT_CONFINED}");
         return;
     }
     let confined = sandbox::enter(sockets);
     let level = if confined.missing.is_empty() { log::Level::Info } else { log::Level::Warn };
-    log::log!(level, "confined: {confined}");
+    log::log!(level, "{confined}");
 }
 
 fn run(args: &Args) -> anyhow::Result<()> {
@@ -186,6 +187,9 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGUSR1]);
     signals.thread_block().context("blocking signals")?;
     let mut places = places(args)?;
+    if let Err(why) = raise_limit() {
+        log::warn!("limit of descriptors stays: {why}");
+    }
     let mut locks: Vec<_> = places.iter_mut().map(|place| place.lock.take()).collect();
     let poll = Duration::from_micros(args.poll_us.into());
     let mut engines = control::Engines::new();

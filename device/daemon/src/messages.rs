@@ -17,7 +17,6 @@ use vhost::vhost_user::message::{
 use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
 use vhost_user_backend::VringT;
 use virtio_bindings::bindings::virtio_ring::VIRTIO_RING_F_EVENT_IDX;
-use virtio_queue::QueueT;
 use vm_memory::{GuestAddress, GuestAddressSpace, GuestMemoryAtomic, GuestMemoryMmap, GuestRegionMmap};
 
 use super::backend::Backend;
@@ -90,13 +89,13 @@ impl Messages {
         })
     }
 
-    /// A queue begins with its first kick.
+    /// A queue begins with its first kick. One after a kick that was taken away is watched anew.
     fn begin(&self, number: u16, vring: &Vring) -> Result<()> {
-        if vring.has_kick() && !vring.get_ref().get_queue().ready() {
-            vring.set_queue_ready(true);
-            self.watch(number, vring)?;
+        if !vring.has_kick() {
+            return Ok(());
         }
-        Ok(())
+        vring.set_queue_ready(true);
+        self.watch(number, vring)
     }
 
     /// Where the guest has what the frontend has at `user`.
@@ -105,7 +104,8 @@ impl Messages {
             let offset = user.checked_sub(place.user).filter(|offset| *offset < place.bytes)?;
             place.guest.checked_add(offset)
         };
-        self.places.iter().find_map(inside).ok_or_else(|| refused("address lies in no region"))
+        let found = self.places.iter().find_map(inside);
+        found.ok_or_else(|| refused(format!("frontend's address {user:#x} lies in no region")))
     }
 
     /// Puts other memory in the place of what there was.
@@ -171,7 +171,8 @@ impl VhostUserBackendReqHandlerMut for Messages {
 
     fn set_vring_num(&mut self, number: u32, size: u32) -> Result<()> {
         let (_, vring) = self.vring(number)?;
-        let size = u16::try_from(size).ok().filter(|&size| size != 0 && usize::from(size) <= QUEUE_SIZE_MAX);
+        let is_valid = |&size: &u16| size.is_power_of_two() && usize::from(size) <= QUEUE_SIZE_MAX;
+        let size = u16::try_from(size).ok().filter(is_valid);
         vring.set_queue_size(size.ok_or(Error::InvalidParam)?);
         Ok(())
     }
@@ -270,6 +271,9 @@ impl VhostUserBackendReqHandlerMut for Messages {
         file: File,
         _postcopy: Option<bool>,
     ) -> Result<Option<VhostUserMemoryRegionBase>> {
+        if self.places.len() as u64 >= SLOTS {
+            return Err(refused(format!("all {SLOTS} regions that a frontend may hand over are there")));
+        }
         let (region, place) = region(one, file)?;
         let memory = self.memory.memory().insert_region(Arc::new(region)).map_err(refused)?;
         self.replace_memory(memory)?;

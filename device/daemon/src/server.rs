@@ -1,9 +1,7 @@
 //! A socket, and one frontend after the other behind it.
 
-use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::fs::File;
 use std::os::fd::RawFd;
-use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -11,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use ane_sandbox::place;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use nix::sys::socket::{getsockopt, sockopt};
 use vhost::vhost_user::{BackendReqHandler, Error as VhostUserError};
 
@@ -31,29 +29,20 @@ pub(crate) fn listen(path: &Path) -> anyhow::Result<(UnixListener, File)> {
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         bail!("{}: folder {} does not exist; make it first", path.display(), folder.display());
     }
-    let taken =
-        || anyhow!("somebody listens at {} already; end that device or choose another path", path.display());
-    let lock = place::lock(path).with_context(|| format!("locking {}", place::lock_path(path).display()))?;
-    let lock = lock.ok_or_else(taken)?;
-    match fs::symlink_metadata(path) {
-        Ok(found) if !found.file_type().is_socket() => {
-            bail!("{} exists and is no socket; choose another path", path.display())
-        }
-        // One that was passed to its server has no lock, and one of another program has none either.
-        Ok(_) if place::is_served(path).with_context(|| format!("looking at {}", path.display()))? => {
-            return Err(taken());
-        }
-        Ok(_) => fs::remove_file(path).with_context(|| format!("removing the stale {}", path.display()))?,
-        Err(why) if why.kind() == ErrorKind::NotFound => {}
-        Err(why) => return Err(why).with_context(|| format!("looking at {}", path.display())),
-    }
+    let lock = place::claim(path)?;
     let listener = UnixListener::bind(path).with_context(|| format!("listening at {}", path.display()))?;
     Ok((listener, lock))
 }
 
 /// The socket that the parent passed as descriptor `fd`.
-pub(crate) fn inherited(fd: RawFd) -> anyhow::Result<UnixListener> {
-    let fd = place::passed(fd).with_context(|| {
+///
+/// # Safety
+///
+/// That of [`place::passed`].
+#[expect(unsafe_code, reason = "a number becomes a descriptor")]
+pub(crate) unsafe fn inherited(fd: RawFd) -> anyhow::Result<UnixListener> {
+    // SAFETY: as the caller says.
+    let fd = unsafe { place::passed(fd) }.with_context(|| {
         format!(
             "descriptor {fd} is not one that was passed; have a service manager pass it, or use --socket-path"
         )

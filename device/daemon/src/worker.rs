@@ -76,7 +76,7 @@ pub(crate) struct Worker {
     /// Number of the next event.
     sequence: u64,
     /// Events dropped since the last that the guest got.
-    lost: u32,
+    events_dropped: u32,
     /// Raised by a thread that cannot wait for the end of a task.
     call_off: Arc<AtomicBool>,
     /// The model failed in a way that it should not; only a reset helps.
@@ -123,7 +123,7 @@ impl Worker {
             answer: Vec::new(),
             bad_chains: LogBudget::new(BAD_CHAINS_PER_SECOND, TICKS_PER_SECOND),
             sequence: 0,
-            lost: 0,
+            events_dropped: 0,
             call_off: Arc::default(),
             failed: false,
             findings: Vec::new(),
@@ -190,7 +190,7 @@ impl Worker {
             self.take_findings_lost().saturating_add(u64::try_from(over).unwrap_or(u64::MAX));
         self.rebuild();
         self.sequence = 0;
-        self.lost = 0;
+        self.events_dropped = 0;
     }
 
     fn rebuild(&mut self) {

@@ -52,8 +52,9 @@ impl Piece {
 
 /// The pieces of one transfer, in the order of its bytes.
 ///
-/// There are at most three for each page that the transfer touches: the rows inside it, and the two parts of
-/// a row that crosses into the next. The aperture has 229,376 pages.
+/// Of rows that do not overlap there are at most three for each page that the transfer touches: the rows inside it, and the two
+/// parts of a row that crosses into the next. The aperture has 229,376 pages. Of rows that do there are two for each, and the
+/// tile DMA moves 2^16 rows together at most.
 ///
 /// A transfer may have several parts, whose rows have distances of their own. No piece belongs to two of them.
 #[derive(Debug, Default)]

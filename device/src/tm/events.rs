@@ -43,7 +43,7 @@ impl Line {
 pub struct EventWords {
     /// The request: how it ended, its network id, and the task that was the last to run.
     pub info: EventInfo,
-    /// First error register, or zero.
+    /// Of a request that failed, the first error register; of any other, its time on the chip so far, in ticks.
     pub word_1: u32,
     /// When, in ticks.
     pub time: u32,

@@ -134,7 +134,6 @@ impl TaskManager {
         self.running.is_none() && self.queues.iter().all(|queue| queue.next().is_none())
     }
 
-    /// Reads a register; what only triggers reads as 0.
     /// Reads a register; `None` from one that can only be written.
     pub fn read(&mut self, register: RegisterId, index: u16) -> Option<u32> {
         Some(match register {

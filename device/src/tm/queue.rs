@@ -58,7 +58,7 @@ struct Set {
     staged: Option<u64>,
     /// The request that was pushed from it and has not started.
     waiting: Option<Request>,
-    /// The first request has started and has not ended.
+    /// Its request has started and has not ended.
     running: bool,
 }
 

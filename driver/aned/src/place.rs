@@ -1,16 +1,11 @@
-//! Where a daemon listens, and that it is the only one there.
-//!
-//! Beside the socket lies a lock, which the kernel releases when its holder dies, however that happens. The daemon that
-//! holds the lock knows that no other daemon made a socket there. A socket that was passed to its server, or that another program
-//! has, comes without a lock, so a daemon asks the system before it removes one.
+//! Where a daemon listens, and who may connect.
 
 use std::fs::{self, DirBuilder, File};
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use ane_sandbox::place;
+use ane_sandbox::place::{self, Refused};
 use rustix::io::Errno;
 use rustix::net::{SocketAddrUnix, SocketFlags, bind, listen, sockopt};
 use thiserror::Error;
@@ -22,16 +17,12 @@ const BACKLOG: i32 = 64;
 
 #[derive(Debug, Error)]
 pub enum PlaceError {
-    #[error("another process listens at {}; end it or choose another path", path.display())]
-    Taken { path: PathBuf },
-    #[error("{} exists and is no socket; choose another path", path.display())]
-    NoSocket { path: PathBuf },
+    #[error(transparent)]
+    Refused(#[from] Refused),
     #[error(
         "descriptor is no listening SOCK_SEQPACKET socket; have the service manager make one (ListenSequentialPacket=)"
     )]
     NotListening,
-    #[error("{action} {}: {why}", path.display())]
-    System { action: &'static str, path: PathBuf, why: io::Error },
 }
 
 /// The access to the socket, as the file system checks it.
@@ -62,37 +53,23 @@ pub struct Place {
 impl Place {
     /// Listens at `path`, in the place of a daemon that is gone. The last folder of the path is made if it is missing.
     pub fn listen(path: &Path, access: Access) -> Result<Self, PlaceError> {
-        let system = |action, path: &Path| {
-            let path = path.to_owned();
-            move |why: io::Error| PlaceError::System { action, path, why }
-        };
-        let fails = |why: Errno| system("listening at", path)(why.into());
+        let fails = |why: Errno| Refused::by_system("listening at", path)(why.into());
         // Before anything is made, since this is where a name that is too long is noticed.
         let address = SocketAddrUnix::new(path).map_err(fails)?;
         // A name alone has an empty parent, which is the folder that one stands in.
         if let Some(folder) =
             path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
         {
-            DirBuilder::new().mode(0o755).create(folder).map_err(system("making the folder", folder))?;
+            let made = DirBuilder::new().mode(0o755).create(folder);
+            made.map_err(Refused::by_system("making the folder", folder))?;
         }
-        let lock = place::lock(path).map_err(system("locking", &place::lock_path(path)))?;
-        let lock = lock.ok_or_else(|| PlaceError::Taken { path: path.to_owned() })?;
-        match fs::symlink_metadata(path) {
-            Ok(found) if found.file_type().is_socket() => {
-                if place::is_served(path).map_err(system("looking at", path))? {
-                    return Err(PlaceError::Taken { path: path.to_owned() });
-                }
-                fs::remove_file(path).map_err(system("removing the stale", path))?;
-            }
-            Ok(_) => return Err(PlaceError::NoSocket { path: path.to_owned() }),
-            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
-            Err(why) => return Err(system("looking at", path)(why)),
-        }
+        let lock = place::claim(path)?;
         let listener = socket::seqpacket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(fails)?;
         bind(&listener, &address).map_err(fails)?;
         let made = Self { listener, path: Some(path.to_owned()), _lock: Some(lock) };
         // No client can connect before it listens, so none connects while the permissions are the wrong ones.
-        place::admit(path, access.mode, access.group).map_err(system("setting the permissions of", path))?;
+        place::admit(path, access.mode, access.group)
+            .map_err(Refused::by_system("setting the permissions of", path))?;
         socket::let_descriptors_pass(&made.listener, false);
         listen(&made.listener, BACKLOG).map_err(fails)?;
         Ok(made)
@@ -147,7 +124,7 @@ mod tests {
         let path = folder.join("socket");
         let served = UnixListener::bind(&path).unwrap();
         let outcome = Place::listen(&path, Access::default());
-        assert!(matches!(outcome, Err(PlaceError::Taken { .. })), "{outcome:?}");
+        assert!(matches!(outcome, Err(PlaceError::Refused(Refused::Taken { .. }))), "{outcome:?}");
         assert!(std::os::unix::net::UnixStream::connect(&path).is_ok());
         drop(served);
         let place = Place::listen(&path, Access { mode: 0o640, group: None }).unwrap();

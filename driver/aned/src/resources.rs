@@ -3,6 +3,7 @@
 //! An `ENOMEM` of a client may come from a limit of the daemon's process. The client cannot see that limit, so the daemon
 //! logs it at its start.
 
+pub use ane_sandbox::descriptors::raise_limit;
 use rustix::process::{Resource, getrlimit};
 
 /// Limits that become `ENOMEM` for a client, and how to name them.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+pub use ane_sandbox::NOT_CONFINED;
 use ane_sandbox::{Calls, Confined};
 use nix::libc;
 

@@ -177,11 +177,12 @@ impl<'a> Answer<'a> {
 
     /// Puts what an ioctl wrote where the caller has it: the argument, and the stretches that changed.
     pub fn ioctl(mut self, argument: &mut [u8], memory: &mut Segments) -> Result<(), Malformed> {
-        let wrong = Malformed::Order("an argument of another size, or memory that nobody brought,");
-        let found = stretches::read(&mut self.rest, |at, bytes| memory.write(at, bytes).map_err(|_| wrong))?;
+        let found = stretches::read(&mut self.rest, |at, bytes| {
+            memory.write(at, bytes).map_err(|_| Malformed::Unasked { at, bytes: bytes.len() })
+        })?;
         self.rest.end()?;
         if found.len() != argument.len() {
-            return Err(wrong);
+            return Err(Malformed::Argument { bytes: found.len(), found: argument.len() });
         }
         argument.copy_from_slice(found);
         Ok(())
@@ -198,10 +199,10 @@ impl<'a> Answer<'a> {
         self.rest.end()?;
         for piece in pieces {
             reserved("reserved field of an extent", piece.reserved)?;
-            bounded("descriptor that did not come", piece.file, files.saturating_sub(1))?;
-        }
-        if files == 0 && !pieces.is_empty() {
-            return Err(Malformed::Descriptors { count: 0, takes: 1 });
+            let index = piece.file.get();
+            if usize::try_from(index).is_ok_and(|index| index >= files) {
+                return Err(Malformed::NoDescriptor { index, count: files });
+            }
         }
         Ok((pieces, head.total.get()))
     }

@@ -177,6 +177,12 @@ pub enum Malformed {
     Magic,
     #[error("call {id} has the number of one that waits")]
     Id { id: u64 },
+    #[error("argument of {found} bytes came back with {bytes}")]
+    Argument { bytes: usize, found: usize },
+    #[error("{bytes} bytes at {at:#x} came back that the call did not bring")]
+    Unasked { at: u64, bytes: usize },
+    #[error("extent lies in descriptor {index}, and {count} came along")]
+    NoDescriptor { index: u32, count: usize },
     #[error("{0} does not belong here")]
     Order(&'static str),
     #[error("text is no UTF-8")]

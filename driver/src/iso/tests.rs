@@ -85,7 +85,8 @@ fn user_without_privilege_leaves_as_many_contexts_as_he_has_and_the_owner_gets_a
     };
     let taken: Vec<_> = (0..8).map_while(|file| ask(stranger(file, 1001)).ok()).collect();
     assert_eq!(taken, [0, 1, 2, 3]);
-    let text = "user 1001 has 4 contexts, and at most as many are left for all other users";
+    let text = "user 1001 has 4 contexts, and so many have to be left for all other users: close another file, or ask to \
+                share a context";
     assert_eq!(ask(stranger(8, 1001)), Err((Errno::EBUSY, text.to_owned())));
     let taken: Vec<_> = (10..18).map_while(|file| ask(stranger(file, 1002)).ok()).collect();
     assert_eq!(taken, [4, 5], "half of the rest");

@@ -20,7 +20,7 @@ use crate::journal::LineKind;
 use crate::tm::RequestId;
 
 /// A request that is taken back while its task has lasted as long counts as one that hung (Chosen: most tasks take
-/// microseconds, and who is parked for one that did not hang waits less than a second).
+/// microseconds, and who gets a penalty for one that did not hang waits less than a second).
 const HUNG: Duration = Duration::from_millis(100);
 
 /// How long a queue that was taken back may hold on to its requests before the device is reset (Chosen: the device
@@ -44,7 +44,7 @@ impl Scheduler {
             Stage::Running { .. } => {
                 // A request that is taken back in time had the engine for nothing, like one whose time was over.
                 if self.has_hung(hardware, id) {
-                    self.park(hardware, clients, id);
+                    self.penalise(hardware, clients, id);
                 }
                 self.stop_running(id, errno);
             }
@@ -164,20 +164,20 @@ impl Scheduler {
         for id in late.collect::<Vec<_>>() {
             let line = || format!("request of {limit:?} and more is ended");
             hardware.log(LineKind::Queue, line);
-            self.park(hardware, clients, id);
+            self.penalise(hardware, clients, id);
             self.stop_running(id, Errno::ETIME);
         }
     }
 
     /// Has the file of a request that hung wait with the next one, while others are there.
-    pub(super) fn park<B: Bus>(&mut self, hardware: &mut Hardware<B>, clients: &Clients, id: RequestId) {
+    pub(super) fn penalise<B: Bus>(&mut self, hardware: &mut Hardware<B>, clients: &Clients, id: RequestId) {
         let Some(request) = self.requests.get(id) else { return };
         let (Stage::Running { since, .. }, file) = (request.stage, request.file) else { return };
         let now = hardware.now();
-        let parked = self.shares.hung(file, since, now);
+        let penalty = self.shares.hung(file, since, now);
         let process = clients.file(file).map_or(0, |known| known.process());
         let line = || {
-            format!("process {process} is parked for {parked:.1?} while others are there: its request hung")
+            format!("process {process} has to wait {penalty:.1?} while others are there: its request hung")
         };
         hardware.log(LineKind::Queue, line);
     }

@@ -103,7 +103,7 @@ impl Scheduler {
         }
         let timestamp = ended.timestamp;
         if let Err(Why::Error { code: Some(ErrorCode::Deadline), .. }) = ended.result {
-            self.park(hardware, clients, ended.id);
+            self.penalise(hardware, clients, ended.id);
         }
         let (result, fault) = match ended.result {
             Ok(()) => (Ok(()), 0),

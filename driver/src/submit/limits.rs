@@ -2,7 +2,7 @@
 //!
 //! Shares (`share`) divide the engine's time and refuse nothing. The operator of a daemon may also set limits, for one
 //! request and for one user. A file whose request hung kept the engine until the end of that request's time for nothing,
-//! so it is *parked*: while other files are there, its next request waits several times as long.
+//! so it gets a *penalty*: while other files are there, its next request waits several times as long.
 
 use std::time::Duration;
 
@@ -27,10 +27,10 @@ pub const WINDOW: Duration = Duration::from_secs(60);
 
 /// A file whose request hung waits this many times as long as that request was with the device (Chosen: a file
 /// whose requests all hang then has a fifth of the engine at most), and twice as long after each that follows.
-const PARK_FACTOR: u32 = 4;
+const PENALTY_FACTOR: u32 = 4;
 
-/// The longest that a file is parked (Chosen: as long as a user's time is remembered).
-const PARK_MAX: Duration = Duration::from_secs(60);
+/// The longest penalty of a file (Chosen: as long as a user's time is remembered).
+const PENALTY_MAX: Duration = Duration::from_secs(60);
 
 /// A user's time in the current window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,20 +55,20 @@ impl Quota {
     }
 }
 
-/// How a file is parked.
+/// The penalty of a file.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Park {
+pub(super) struct Penalty {
     /// Requests that hung one after the other.
     hangs: u32,
     until: Time,
 }
 
-impl Park {
+impl Penalty {
     /// A request hung, after it was with the device for so long.
     pub(super) fn hung(&mut self, ran: Duration, now: Time) {
-        let factor = PARK_FACTOR.saturating_mul(1_u32.checked_shl(self.hangs).unwrap_or(u32::MAX));
+        let factor = PENALTY_FACTOR.saturating_mul(1_u32.checked_shl(self.hangs).unwrap_or(u32::MAX));
         self.hangs = self.hangs.saturating_add(1);
-        self.until = now.after(ran.saturating_mul(factor).min(PARK_MAX));
+        self.until = now.after(ran.saturating_mul(factor).min(PENALTY_MAX));
     }
 
     /// A request ran to its end.
@@ -93,20 +93,20 @@ mod tests {
     }
 
     #[test]
-    fn park_doubles_with_each_hang_until_a_request_ends_well() {
-        let mut park = Park::default();
-        assert_eq!(park.until(at(0)), None);
-        park.hung(SECOND, at(0));
-        assert_eq!((park.until(at(3)), park.until(at(4))), (Some(at(4)), None));
-        park.hung(SECOND, at(4));
-        assert_eq!(park.until(at(5)), Some(at(12)));
-        park.ended_well();
-        park.hung(SECOND, at(12));
-        assert_eq!(park.until(at(12)), Some(at(16)));
+    fn penalty_doubles_with_each_hang_until_a_request_ends_well() {
+        let mut penalty = Penalty::default();
+        assert_eq!(penalty.until(at(0)), None);
+        penalty.hung(SECOND, at(0));
+        assert_eq!((penalty.until(at(3)), penalty.until(at(4))), (Some(at(4)), None));
+        penalty.hung(SECOND, at(4));
+        assert_eq!(penalty.until(at(5)), Some(at(12)));
+        penalty.ended_well();
+        penalty.hung(SECOND, at(12));
+        assert_eq!(penalty.until(at(12)), Some(at(16)));
         for _ in 0..40 {
-            park.hung(SECOND * 1000, at(20));
+            penalty.hung(SECOND * 1000, at(20));
         }
-        assert_eq!(park.until(at(20)), Some(at(80)), "no file waits for ever");
+        assert_eq!(penalty.until(at(20)), Some(at(80)), "no file waits for ever");
     }
 
     #[test]

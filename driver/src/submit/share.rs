@@ -76,8 +76,8 @@ impl Shares {
     }
 
     pub(crate) fn opened(&mut self, file: FileId, user: u32) {
-        let park = self.users.entry(user).or_default().park;
-        self.files.insert(file, (user, Account { park, ..Account::default() }));
+        let penalty = self.users.entry(user).or_default().penalty;
+        self.files.insert(file, (user, Account { penalty, ..Account::default() }));
     }
 
     /// A file that is gone.
@@ -160,19 +160,19 @@ impl Shares {
 
     /// A request of the file ran to its end.
     pub(crate) fn ended_well(&mut self, file: FileId) {
-        self.for_both(file, |account| account.park.ended_well());
+        self.for_both(file, |account| account.penalty.ended_well());
     }
 
-    /// A request of the file hung, after it was with the device since then. How long the file is parked.
+    /// A request of the file hung, after it was with the device since then. How long its next one has to wait.
     pub(crate) fn hung(&mut self, file: FileId, since: Time, now: Time) -> Duration {
         let ran = now.since(since.max(self.free_since));
         let Some((user, account)) = self.files.get_mut(&file) else { return Duration::ZERO };
-        account.park.hung(ran, now);
-        let park = account.park;
+        account.penalty.hung(ran, now);
+        let penalty = account.penalty;
         if let Some(user) = self.users.get_mut(user) {
-            user.park = park;
+            user.penalty = penalty;
         }
-        park.until(now).map_or(Duration::ZERO, |until| until.since(now))
+        penalty.until(now).map_or(Duration::ZERO, |until| until.since(now))
     }
 
     /// True if the file's user has as many tasks under way as the limit permits.
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn file_whose_request_hung_is_parked_while_somebody_else_is_at_work_and_a_new_one_of_its_user_too() {
+    fn file_whose_request_hung_has_a_penalty_while_somebody_else_is_at_work_and_a_new_one_of_its_user_too() {
         let mut shares = shares(&[(1, 1001), (2, 1002), (3, 1001)]);
         shares.submitted(FileId(1), 1, at(60_000));
         shares.started(FileId(1));

@@ -66,7 +66,7 @@ fn user_whose_requests_hang_leaves_others_their_share() {
 }
 
 #[test]
-fn users_whose_requests_hang_are_parked_and_told_so() {
+fn users_whose_requests_hang_have_a_penalty_and_are_told_so() {
     let daemon = Daemon::start(&["--numerics", "exact"]);
     let mut driver = probe(&daemon);
     driver.limit(Limits { request_time: Some(LONGEST / 2), ..Limits::default() });
@@ -89,14 +89,14 @@ fn users_whose_requests_hang_are_parked_and_told_so() {
         assert_eq!(result(&rig.run(&short)), Ok(()));
         ran += one.elapsed().min(Duration::from_millis(20));
     }
-    // A fourth of the time would be fair, and is what there was before files were parked.
+    // A fourth of the time would be fair, and is what there was before there were penalties.
     assert!(ran >= end * 2 / 5, "{ran:?} of {end:?}");
     let told = report(&mut rig.driver, "contexts").unwrap();
     assert_eq!(told.matches("its request hung").count(), 3, "{told}");
 }
 
 #[test]
-fn users_whose_requests_hang_to_a_deadline_of_their_own_are_parked_too() {
+fn users_whose_requests_hang_to_a_deadline_of_their_own_have_one_too() {
     let daemon = Daemon::start(&["--numerics", "exact"]);
     let mut rig = Clients::new(probe(&daemon));
     let (null, endless) = (null_task::program(1), endless());
@@ -129,7 +129,7 @@ fn users_whose_requests_hang_to_a_deadline_of_their_own_are_parked_too() {
 }
 
 #[test]
-fn user_who_takes_back_a_request_that_hung_is_parked() {
+fn user_who_takes_back_a_request_that_hung_has_a_penalty() {
     let daemon = Daemon::start(&["--numerics", "exact"]);
     let mut rig = Clients::new(probe(&daemon));
     let (null, endless) = (null_task::program(1), endless());
@@ -137,7 +137,7 @@ fn user_who_takes_back_a_request_that_hung_is_parked() {
     let [victim, cancels, closes] = [1000, 1001, 1002].map(|user| open(&mut rig, user));
     let short = rig.load(victim, &null);
     let (first, second) = (rig.load(cancels, &endless), rig.load(closes, &endless));
-    let parked = |rig: &mut Clients<Driver<VhostUser>>| {
+    let penalties = |rig: &mut Clients<Driver<VhostUser>>| {
         // Only while somebody else is at work.
         assert_eq!(result(&rig.run(&short)), Ok(()));
         report(&mut rig.driver, "contexts").unwrap().matches("its request hung").count()
@@ -149,7 +149,7 @@ fn user_who_takes_back_a_request_that_hung_is_parked() {
     rig.ioctl(cancels, &CANCEL, &mut hard).unwrap();
     assert_eq!(result(&rig.wait(cancels, fence)), Err(Errno::ECANCELED));
     assert_eq!(result(&rig.wait(victim, waits)), Ok(()));
-    assert_eq!(parked(&mut rig), 1);
+    assert_eq!(penalties(&mut rig), 1);
     let fence = rig.submit(&second).unwrap();
     let waits = rig.submit(&short).unwrap();
     rig.wait_until(closes, fence, after(LONGEST)).unwrap_err();
@@ -157,7 +157,7 @@ fn user_who_takes_back_a_request_that_hung_is_parked() {
     assert_eq!(result(&rig.wait(victim, waits)), Ok(()));
     let again = open(&mut rig, 1002);
     rig.load(again, &endless);
-    assert_eq!(parked(&mut rig), 2);
+    assert_eq!(penalties(&mut rig), 2);
 }
 
 /// When so much time has passed, on the driver's clock.

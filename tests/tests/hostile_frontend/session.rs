@@ -15,7 +15,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use vhost::vhost_user::VhostUserFrontend;
 use vhost::vhost_user::message::{VhostUserConfigFlags, VhostUserHeaderFlag};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
-use vmm_sys_util::eventfd::EventFd;
+use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 use super::{SHORT, empty_batch};
 
@@ -39,15 +39,12 @@ fn queue_set_up_wrongly_is_refused_by_message() {
         let (name, addresses) = wrong_places(&frontend)[n];
         assert!(frontend.frontend.set_vring_addr(0, &addresses).is_err(), "{name}");
     }
-    for size in [0, 257, u16::MAX] {
+    // A size is a power of two.
+    for size in [0, 3, 255, 257, u16::MAX] {
         let frontend = Hostile::new(&daemon.socket());
         assert!(frontend.frontend.set_vring_num(0, size).is_err(), "{size}");
     }
-    // No power of two: the transport keeps the size that it has.
     let mut frontend = Hostile::new(&daemon.socket());
-    let _ = frontend.frontend.set_vring_num(0, 3);
-    drop(frontend);
-    frontend = Hostile::new(&daemon.socket());
     assert!(frontend.is_served());
     assert!(daemon.is_running());
 }
@@ -334,6 +331,41 @@ fn file_is_neither_kick_nor_call_and_harms_nothing() {
     frontend.frontend.set_vring_call(0, &event(&file)).expect("it is answered");
     assert!(daemon.wait_for("is no eventfd").contains("kick"));
     assert!(dump(&daemon).contains("front: sound"));
+    drop(frontend);
+    assert!(Hostile::new(&daemon.socket()).is_served());
+}
+
+#[test]
+fn kick_after_one_that_was_refused_wakes_the_device() {
+    let daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    let file = tempfile::tempfile().expect("files can be had");
+    frontend.frontend.set_vring_kick(0, &event(&file)).expect("it is answered");
+    daemon.wait_for("is no eventfd");
+    frontend.kicks[0] = EventFd::new(EFD_NONBLOCK).expect("eventfds can be had");
+    frontend.frontend.set_vring_kick(0, &frontend.kicks[0]).expect("an eventfd is accepted");
+    assert!(frontend.is_served());
+}
+
+#[test]
+fn region_beyond_the_last_slot_is_refused_and_the_others_stay() {
+    let daemon = Daemon::start(&[]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    let slots = frontend.frontend.get_max_mem_slots().expect("slots are told");
+    let page = 0x4000;
+    let more: Vec<_> = (0..slots)
+        .map(|n| {
+            let base = ane_uapi::hw::space::PhysAddr(BASE + 0x1000_0000 + n * page as u64);
+            ane_driver::bus::DmaMemory::new(base, page).expect("memory can be had")
+        })
+        .collect();
+    let (last, fitting) = more.split_last().expect("there are slots");
+    for memory in fitting {
+        frontend.frontend.add_mem_region(&Hostile::region(memory)).expect("it has a slot");
+    }
+    assert!(frontend.is_served());
+    assert!(frontend.frontend.add_mem_region(&Hostile::region(last)).is_err());
+    assert!(daemon.wait_for("regions that a frontend may hand over are there").contains("509"));
     drop(frontend);
     assert!(Hostile::new(&daemon.socket()).is_served());
 }

@@ -9,7 +9,6 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use ane_device::time::Ticks;
 use ane_uapi::wire::platform::Range;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -20,7 +19,7 @@ use super::super::worker::Worker;
 use super::function::{self, Function};
 use super::interrupts::{self, Change, Interrupts};
 use super::memory::{self, Map};
-use super::message::{BODY_MAX, Broken, Command, Message, TIMEOUT};
+use super::message::{BODY_MAX, Broken, Command, DESCRIPTORS_MAX, Message, TIMEOUT};
 
 /// Regions that VFIO numbers: six BARs, the ROM, configuration space, VGA.
 const REGIONS: u32 = 9;
@@ -37,11 +36,11 @@ const ACCESS_MAX: usize = 256;
 /// The minor version of the protocol that the device speaks at most; the major one is 0.
 const MINOR: u16 = 1;
 
-/// The capabilities that the device announces in the greeting: one descriptor a message, and as much data as an access has.
+/// The capabilities that the device announces in the greeting: so many descriptors a message, and as much data as an access has.
 const CAPABILITIES: &[u8] =
     b"{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":256,\"migration\":{\"pgsize\":4096}}}\0";
 
-const _: () = assert!(ACCESS_MAX == 256 && CAPABILITIES.len() < BODY_MAX);
+const _: () = assert!(DESCRIPTORS_MAX == 8 && ACCESS_MAX == 256 && CAPABILITIES.len() < BODY_MAX);
 
 /// The outcome of a message: the body of its answer, or the error.
 type Answer = Result<Vec<u8>, Errno>;
@@ -110,7 +109,11 @@ impl<'a> Connection<'a> {
         self.function.show_pin(is_up);
         // Others have their turn at the engine.
         self.engine.step_back();
-        Ok(if turn.busy { Some(Duration::ZERO) } else { turn.at.map(|at| until(now, at)) })
+        Ok(if turn.busy {
+            Some(Duration::ZERO)
+        } else {
+            turn.at.map(|at| at.saturating_sub(now).to_duration())
+        })
     }
 
     /// Carries a message out, and answers it if an answer is wanted.
@@ -276,11 +279,4 @@ fn region_bytes(index: u32) -> Option<u64> {
         REGIONS.. => None,
         _ => Some(Range::of_bar(index).map_or(0, |range| range.bar_bytes().into())),
     }
-}
-
-/// How long from one time to another, a day at most.
-fn until(now: Ticks, at: Ticks) -> Duration {
-    const DAY: Ticks = Ticks::from_milliseconds(86_400_000);
-    // A tick is 125 / 3 nanoseconds.
-    Duration::from_nanos(at.saturating_sub(now).min(DAY).0.saturating_mul(125).div_ceil(3))
 }

@@ -20,7 +20,7 @@ impl Worker {
             self.ane.dump().trim_end(),
             vm_memory::GuestMemoryBackend::num_regions(&self.memory),
             self.sequence,
-            self.lost,
+            self.events_dropped,
         )
     }
 

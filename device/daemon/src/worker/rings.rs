@@ -99,21 +99,21 @@ impl Worker {
         let mut delivered = false;
         for event in self.ane.take_events() {
             turn.progress = true;
-            let message = wire::event(&event, self.sequence, self.lost);
+            let message = wire::event(&event, self.sequence, self.events_dropped);
             self.sequence = self.sequence.wrapping_add(1);
             let popped = {
                 let mut state = vring.get_mut();
                 state.get_queue_mut().iter(&self.memory).ok().and_then(|mut available| available.next())
             };
             let Some(chain) = popped else {
-                self.lost = self.lost.saturating_add(1);
+                self.events_dropped = self.events_dropped.saturating_add(1);
                 continue;
             };
             let head = chain.head_index();
             let fits = self.chain.gather(chain, &self.memory).is_ok()
                 && self.chain.writable_bytes() >= size_of::<Message>() as u64;
             let written = if fits { self.chain.write(&self.memory, message.as_bytes()) } else { 0 };
-            self.lost = if written == 0 { self.lost.saturating_add(1) } else { 0 };
+            self.events_dropped = if written == 0 { self.events_dropped.saturating_add(1) } else { 0 };
             // It fails only if the guest took the ring away; then there is nobody to tell.
             delivered |= self.give_back(vring, head, written).is_ok();
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Time;
-use crate::submit::limits::{Park, Quota};
+use crate::submit::limits::{Penalty, Quota};
 
 /// How long after the end of its last request a client is expected with the next (Chosen: it takes a few wake-ups, on a
 /// machine that is busy).
@@ -26,7 +26,7 @@ pub(super) struct Account {
     /// For a user: the time in this minute.
     pub(super) quota: Quota,
     /// For a file: how long it has to wait because its requests hung. For a user: the value for the next file.
-    pub(super) park: Park,
+    pub(super) penalty: Penalty,
 }
 
 impl Account {

@@ -16,7 +16,7 @@ use crate::front::FileId;
 /// A file may be ahead of another one by this much before it waits for that one (Chosen: a hundred usual requests).
 const LEAD: Duration = Duration::from_millis(10);
 
-/// A file that hung is parked for the sake of files that had a request within this time (Chosen: a person would say that
+/// A file that hung has to wait for the sake of files that had a request within this time (Chosen: a person would say that
 /// such a client is at work).
 const AT_WORK: Duration = Duration::from_secs(10);
 
@@ -84,8 +84,8 @@ impl Shares {
         let (user, account) = self.files.get(&file)?;
         let is_at_work = |other: &Account| other.requests > 0 || now < other.left.after(AT_WORK);
         let has_others = || self.files.iter().any(|(other, (_, had))| *other != file && is_at_work(had));
-        let parked = account.park.until(now).filter(|_| has_others()).map(|until| (until, Held::Hung));
+        let penalty = account.penalty.until(now).filter(|_| has_others()).map(|until| (until, Held::Hung));
         let quota = self.users.get(user).and_then(|user| user.quota.wait(self.limits.user_time, now));
-        parked.into_iter().chain(quota.map(|until| (until, Held::Quota))).max_by_key(|(until, _)| *until)
+        penalty.into_iter().chain(quota.map(|until| (until, Held::Quota))).max_by_key(|(until, _)| *until)
     }
 }

@@ -12,12 +12,12 @@ use ane_device::options::args::OptionArgs;
 use ane_uapi::ioctl::stats::Counter;
 use aned::limits::LimitArgs;
 use aned::place::{Access, Place};
+use aned::sandbox::NOT_CONFINED;
 use aned::server::Settings;
 use aned::{resources, sandbox};
 use aned_protocol::client::default_socket;
 use anyhow::{Context, Result};
 use clap::Args;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
@@ -80,14 +80,12 @@ pub(crate) fn run(args: &Daemon) -> Result<()> {
 /// Shuts off what serving does not need, while there is one thread, and says what is left.
 fn confine(args: &Daemon, socket: Option<&Path>) {
     if args.no_sandbox {
-        files::tell(
-            "warning: not confined: --no-sandbox leaves files, network and every system call open to whatever goes wrong here",
-        );
+        files::tell(format_args!("warning: {NOT_CONFINED}"));
         return;
     }
     let confined = sandbox::enter(sandbox::Device::Here, socket);
     let warning = if confined.missing.is_empty() { "" } else { "warning: " };
-    files::tell(format_args!("{warning}confined: {confined}"));
+    files::tell(format_args!("{warning}{confined}"));
 }
 
 /// Takes the place where a daemon listens; clients may connect from then on.
@@ -127,9 +125,9 @@ pub(crate) fn serve(
     Ok(failure)
 }
 
-/// Clients pass descriptors, and the usual limit of 1024 is soon reached. Where it cannot be raised it is enough for few.
+/// Lets this process have as many descriptors as it may.
 pub(crate) fn raise_limit() {
-    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    if let Err(why) = resources::raise_limit() {
+        files::tell(format_args!("warning: limit of descriptors stays: {why}"));
     }
 }

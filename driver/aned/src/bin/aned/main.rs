@@ -18,6 +18,8 @@ use ane_driver::Driver;
 use ane_driver::bus::Bus;
 use ane_driver::limits::Limits;
 use ane_driver::report::report;
+use ane_sandbox::NOT_CONFINED;
+use ane_sandbox::descriptors::raise_limit;
 use ane_sandbox::unblocked::Unblocked;
 use aned::place::{Access, Place};
 use aned::server::{Admit, Server, Settings};
@@ -27,7 +29,6 @@ use anyhow::Context;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use env_logger::Target;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Group;
@@ -64,7 +65,9 @@ fn run(args: &Args, device: &Device) -> anyhow::Result<()> {
     signals.thread_block().context("blocking signals")?;
     let stop = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .context("watching for signals")?;
-    raise_limit();
+    if let Err(why) = raise_limit() {
+        log::warn!("limit of descriptors stays: {why}");
+    }
     // Memory for a client that is longer than a file may be is refused, where by default the signal would end the daemon.
     SigSet::from_iter([Signal::SIGXFSZ]).thread_block().context("blocking signals")?;
     for limit in resources::limits() {
@@ -93,14 +96,12 @@ fn run(args: &Args, device: &Device) -> anyhow::Result<()> {
 /// Shuts off what serving does not need, while there is one thread, and says what is left.
 fn confine(args: &Args, socket: Option<&Path>) {
     if args.no_sandbox {
-        log::warn!(
-            "not confined: --no-sandbox leaves files, network and every system call open to whatever goes wrong here"
-        );
+        log::warn!("{NOT_CONFINED}");
         return;
     }
     let confined = sandbox::enter(sandbox::Device::Socket, socket);
     let level = if confined.missing.is_empty() { log::Level::Info } else { log::Level::Warn };
-    log::log!(level, "confined: {confined}");
+    log::log!(level, "{confined}");
 }
 
 struct Asked {
@@ -140,7 +141,10 @@ fn serve<B: Bus + 'static>(
 /// Where to listen, and who is let in there.
 fn place(args: &Args) -> anyhow::Result<(Place, Admit)> {
     if let Some(fd) = args.fd {
-        let fd = ane_sandbox::place::passed(fd).with_context(|| {
+        #[expect(unsafe_code, reason = "a number becomes a descriptor")]
+        // SAFETY: the log has standard error, and nothing else was opened before; the number is asked for here alone.
+        let passed = unsafe { ane_sandbox::place::passed(fd) };
+        let fd = passed.with_context(|| {
             format!("descriptor {fd} is not one that was passed; have a service manager pass it, or use --socket-path")
         })?;
         return Ok((Place::passed(fd)?, Admit::Anyone));
@@ -157,13 +161,4 @@ fn place(args: &Args) -> anyhow::Result<(Place, Admit)> {
     let path = args.socket_path.clone().unwrap_or_else(default_socket);
     let place = Place::listen(&path, Access { mode, group })?;
     Ok((place, if is_open { Admit::Anyone } else { Admit::Owner }))
-}
-
-/// Clients pass descriptors, and the usual limit of 1024 is soon reached.
-fn raise_limit() {
-    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && let Err(why) = setrlimit(Resource::RLIMIT_NOFILE, most, most)
-    {
-        log::warn!("limit of descriptors stays: {why}");
-    }
 }
