@@ -52,10 +52,10 @@ figure is a ratio, both sides ran in turn in one run, warm, on as many threads, 
 ratios; results were compared with expected ones before anything was timed.
 
 The machine is a virtual one and shares its processors with others. Figures there are noisy: a ratio wanders by some
-hundredths from run to run, and by more where threads wait for each other (A5, S1 to S3, B1). One run proves little;
-what it takes to make one's own is that command.
+hundredths from run to run, and by more where threads wait for each other (A5, S1 to S3, B1). One run proves little:
+repeat it on your machine with that command.
 
-Without a bench: C7, the same bytes from every vector unit, which tests hold.
+C7, the same bytes from every vector unit, has no bench: tests hold it.
 ";
 
 /// The page of machines with a vector unit.

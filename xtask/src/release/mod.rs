@@ -30,10 +30,10 @@ pub struct Options {
     /// ci, release, or a number of what the figure counts (seconds, where it is a time)
     #[arg(long, default_value = "release")]
     size: String,
-    /// Where the random numbers begin; drawn, and printed, if it is not given
+    /// Where the random numbers begin, but for F1; drawn, and printed, if it is not given
     #[arg(long)]
     seed: Option<u64>,
-    /// The profile to build for
+    /// The profile to build for; F1 and F10 have their own
     #[arg(long, value_enum, default_value = "release")]
     profile: Profile,
     /// Run figures, too, that have been run at this size and commit
@@ -82,6 +82,9 @@ const FIGURES: &[(&str, Runner)] = &[
 ///
 /// If a figure is not known or cannot be run, or one of those that were run does not hold and is no known miss.
 pub fn run(options: &Options) -> Result<()> {
+    if options.seed.is_some() && options.figures.iter().any(|id| id == "F1") {
+        bail!("--seed: each fuzz target of F1 draws its own");
+    }
     if let Some(unknown) = options.figures.iter().find(|id| FIGURES.iter().all(|(known, _)| known != id)) {
         bail!("no figure {unknown}");
     }
@@ -101,7 +104,12 @@ pub fn run(options: &Options) -> Result<()> {
         if !found.is_whole() && found.known.is_none() {
             missed.push(*id);
         }
-        store.keep(&found, &options.size, &commit, options.profile == Profile::Release)?;
+        let is_release = match runner {
+            Runner::Test(_) => options.profile == Profile::Release,
+            Runner::Fuzz => true,
+            Runner::Mutants => false,
+        };
+        store.keep(&found, &options.size, &commit, is_release)?;
         // A page after each: a run may be ended at any time.
         write_page(&store)?;
     }
