@@ -379,11 +379,11 @@ fn stale_socket_is_replaced_and_anything_else_is_left_alone() {
     assert_eq!(std::fs::read_to_string(folder.path().join("file")).unwrap(), "precious");
 
     let live = UnixListener::bind(folder.path().join("live")).unwrap();
-    assert!(String::from_utf8_lossy(&start("live").stderr).contains("somebody listens"));
+    assert!(String::from_utf8_lossy(&start("live").stderr).contains("another process listens"));
     // One that holds the lock and does not listen yet, as when two are started at the same moment.
     let lock = std::fs::File::create(folder.path().join("soon.lock")).unwrap();
     lock.lock().unwrap();
-    assert!(String::from_utf8_lossy(&start("soon").stderr).contains("somebody listens"));
+    assert!(String::from_utf8_lossy(&start("soon").stderr).contains("another process listens"));
     assert!(!folder.path().join("soon").exists());
     drop(live);
     // A daemon of clients whose socket somebody passed has no lock, and its socket has another type.
@@ -391,7 +391,7 @@ fn stale_socket_is_replaced_and_anything_else_is_left_alone() {
     let clients = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).unwrap();
     bind(clients.as_raw_fd(), &UnixAddr::new(&folder.path().join("clients")).unwrap()).unwrap();
     listen(&clients, Backlog::new(1).unwrap()).unwrap();
-    assert!(String::from_utf8_lossy(&start("clients").stderr).contains("somebody listens"));
+    assert!(String::from_utf8_lossy(&start("clients").stderr).contains("another process listens"));
     assert!(folder.path().join("clients").exists());
     let mut second = Command::new(daemon::path())
         .arg("--socket-path")
