@@ -34,15 +34,13 @@ libfuzzer_sys::fuzz_target!(|file: &[u8]| {
         Ok(tensor) => tensor,
         Err(why) => return assert!(!why.to_string().is_empty()),
     };
-    let mut bytes = Vec::new();
-    write(&mut bytes, &tensor).expect("memory takes it");
-    let (again, _) = Array::read(&*bytes, LIMIT).expect("it was written").halves();
-    assert!(again.iter().zip(tensor.values()).all(is_same));
-    bytes.clear();
-    write_as(&mut bytes, &[count as usize, 1], &tensor).expect("memory takes it");
-    let (again, _) = Array::read(&*bytes, LIMIT).expect("it was written").halves();
-    assert!(again.iter().zip(tensor.values()).all(is_same));
-    bytes.clear();
-    write_bytes(&mut bytes, &tensor).expect("memory takes it");
-    assert_eq!(Array::read(&*bytes, LIMIT).expect("it was written").halves().0.len(), halves.len());
+    let written = |write: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>| {
+        let mut bytes = Vec::new();
+        write(&mut bytes).expect("memory takes it");
+        Array::read(&*bytes, LIMIT).expect("it was written").halves().0
+    };
+    assert!(written(&|to| write(to, &tensor)).iter().zip(tensor.values()).all(is_same));
+    let extents = [count as usize, 1];
+    assert!(written(&|to| write_as(to, &extents, &tensor)).iter().zip(tensor.values()).all(is_same));
+    assert_eq!(written(&|to| write_bytes(to, &tensor)).len(), halves.len());
 });

@@ -28,9 +28,9 @@ pub enum Refused {
 
 impl Refused {
     /// The error of the system when it was asked for this.
-    pub fn by_system(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+    pub fn by_system(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |why| Self::System { action, path: path.clone(), why }
+        move |why| Self::System { action, path, why }
     }
 }
 

@@ -7,6 +7,8 @@
 //! peer starts from singles and ends with singles, with the im2col of a convolution included.
 
 mod clock;
+#[path = "../peer/mod.rs"]
+mod peer;
 mod problem;
 #[path = "../report/mod.rs"]
 mod report;
@@ -18,6 +20,7 @@ use ane_device::engine::madd::{Alone, Array, Convolution, Reads, Tier};
 use ane_device::engine::numerics::Numerics;
 
 use clock::{Clock, ROUNDS, compare, line};
+use peer::by_faer;
 use problem::{Data, Problem, normal, singles};
 use report::median;
 
@@ -27,20 +30,6 @@ fn threads(number: usize) -> NonZero<usize> {
 
 fn gigaflops(problem: &Problem, nanoseconds: f64) -> String {
     format!("{:.0} GFLOP/s", problem.operations() / nanoseconds)
-}
-
-/// `product[o][p] = sum coefficients[o][t] * columns[t][p]`, by faer.
-fn by_faer(sizes: [usize; 3], coefficients: &[f32], columns: &[f32], product: &mut [f32], threads: usize) {
-    let [outputs, taps, pixels] = sizes;
-    let parallelism = if threads > 1 { faer::Par::rayon(threads) } else { faer::Par::Seq };
-    faer::linalg::matmul::matmul(
-        faer::MatMut::from_row_major_slice_mut(product, outputs, pixels),
-        faer::Accum::Replace,
-        faer::MatRef::from_row_major_slice(coefficients, outputs, taps),
-        faer::MatRef::from_row_major_slice(columns, taps, pixels),
-        1.0,
-        parallelism,
-    );
 }
 
 /// Operands of each tap, `[tap][pixel]`, for a convolution with stride 1.

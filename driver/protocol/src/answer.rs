@@ -182,7 +182,7 @@ impl<'a> Answer<'a> {
         })?;
         self.rest.end()?;
         if found.len() != argument.len() {
-            return Err(Malformed::Argument { bytes: found.len(), found: argument.len() });
+            return Err(Malformed::Argument { sent: argument.len(), came: found.len() });
         }
         argument.copy_from_slice(found);
         Ok(())
@@ -200,7 +200,7 @@ impl<'a> Answer<'a> {
         for piece in pieces {
             reserved("reserved field of an extent", piece.reserved)?;
             let index = piece.file.get();
-            if usize::try_from(index).is_ok_and(|index| index >= files) {
+            if !usize::try_from(index).is_ok_and(|index| index < files) {
                 return Err(Malformed::NoDescriptor { index, count: files });
             }
         }

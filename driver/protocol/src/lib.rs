@@ -177,8 +177,8 @@ pub enum Malformed {
     Magic,
     #[error("call {id} has the number of one that waits")]
     Id { id: u64 },
-    #[error("argument of {found} bytes came back with {bytes}")]
-    Argument { bytes: usize, found: usize },
+    #[error("argument of {sent} bytes came back with {came}")]
+    Argument { sent: usize, came: usize },
     #[error("{bytes} bytes at {at:#x} came back that the call did not bring")]
     Unasked { at: u64, bytes: usize },
     #[error("extent lies in descriptor {index}, and {count} came along")]

@@ -9,6 +9,8 @@
 mod chain;
 mod convolution;
 mod device;
+#[path = "../../../device/benches/peer/mod.rs"]
+mod peer;
 #[path = "../../../device/benches/report/mod.rs"]
 mod report;
 mod silicon;

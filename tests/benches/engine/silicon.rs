@@ -13,6 +13,7 @@ use std::time::Instant;
 use ane_device::Options;
 
 use crate::convolution::{Sizes, program};
+use crate::peer;
 use crate::report::{self, median};
 use crate::{ROUNDS, device};
 
@@ -43,19 +44,12 @@ fn microseconds(mut once: impl FnMut()) -> f64 {
 }
 
 /// What the products alone take in singles.
-fn by_faer(sizes: Sizes) -> f64 {
+fn products_alone(sizes: Sizes) -> f64 {
     let [outputs, taps, pixels] = [sizes.channels as usize, sizes.taps(), (sizes.side * sizes.side) as usize];
     let (coefficients, operands) = (vec![0.5; outputs * taps], vec![0.25; taps * pixels]);
     let mut product = vec![0.0; outputs * pixels];
     microseconds(|| {
-        faer::linalg::matmul::matmul(
-            faer::MatMut::from_row_major_slice_mut(&mut product, outputs, pixels),
-            faer::Accum::Replace,
-            faer::MatRef::from_row_major_slice(&coefficients, outputs, taps),
-            faer::MatRef::from_row_major_slice(&operands, taps, pixels),
-            1.0f32,
-            faer::Par::rayon(THREADS.get()),
-        );
+        peer::by_faer([outputs, taps, pixels], &coefficients, &operands, &mut product, THREADS.get());
         black_box(&product);
     })
 }
@@ -67,9 +61,9 @@ pub(crate) fn measure() {
         let (mut device, _) = device::load(device::open(&options), &program(sizes), &sizes.input());
         let ours = microseconds(|| device::run(&mut device));
         let Sizes { channels, side, kernel } = sizes;
-        let peer = by_faer(sizes) / theirs;
+        let alone = products_alone(sizes) / theirs;
         let what = format!(
-            "{kernel}x{kernel} {channels}-{channels} at {side}x{side}, whole device / M1 (faer's product alone: {peer:.1})"
+            "{kernel}x{kernel} {channels}-{channels} at {side}x{side}, whole device / M1 (faer's product alone: {alone:.1})"
         );
         report::line("A7", &what, &format!("{ours:.0} us / {theirs:.0} us"), ours / theirs);
     }
