@@ -6,11 +6,13 @@
 //!
 //! * `fuzz`: F1; `coverage`: which part of the parsers it runs;
 //! * `mutants`: F10;
+//! * `ledger`: what these two have done so far;
 //! * `line`: a line, and where lines are kept;
 //! * `page`: the page.
 
 mod coverage;
 mod fuzz;
+mod ledger;
 mod line;
 mod mutants;
 mod page;

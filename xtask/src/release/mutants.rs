@@ -11,8 +11,7 @@
 //! and a larger sample has the smaller one in it.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -21,6 +20,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::ledger::Ledger;
 use super::line::Line;
 use crate::output::{cargo, printed, root};
 
@@ -76,27 +76,20 @@ enum End {
     Unviable,
 }
 
-/// A mutant that was tried, as a line of the file of ends.
+/// A mutant that was tried.
 #[derive(Deserialize, Serialize)]
 struct Tried {
-    commit: String,
     mutant: String,
     end: End,
 }
 
 /// The outcomes of the mutants that were tried.
-struct Ends {
-    path: PathBuf,
-    commit: String,
-}
+struct Ends(Ledger);
 
 impl Ends {
     fn open() -> Result<Self> {
-        let commit = super::line::commit()?;
-        if commit.ends_with('+') {
-            bail!("mutants are those of a commit: commit the changes of the tree first");
-        }
-        Ok(Self { path: root().join("target/release-mutants.jsonl"), commit })
+        let ledger = Ledger::open("release-mutants.jsonl")?;
+        Ok(Self(ledger.context("mutants are those of a commit: commit the changes of the tree first")?))
     }
 
     /// The outcome of a mutant; `attempt` runs it if it has none yet.
@@ -110,16 +103,12 @@ impl Ends {
     }
 
     fn of(&self, mutant: &Mutant) -> Option<End> {
-        let text = std::fs::read_to_string(&self.path).unwrap_or_default();
-        let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Tried>(line).ok());
-        lines.find(|line| line.commit == self.commit && line.mutant == mutant.name).map(|line| line.end)
+        let tried = self.0.done::<Tried>().into_iter();
+        tried.filter(|tried| tried.mutant == mutant.name).map(|tried| tried.end).next()
     }
 
     fn keep(&self, mutant: &Mutant, end: &End) -> Result<()> {
-        let mut file =
-            OpenOptions::new().create(true).append(true).open(&self.path).context("the mutants")?;
-        let line = Tried { commit: self.commit.clone(), mutant: mutant.name.clone(), end: end.clone() };
-        writeln!(file, "{}", serde_json::to_string(&line)?).context("the mutants")
+        self.0.keep(&Tried { mutant: mutant.name.clone(), end: end.clone() })
     }
 }
 

@@ -1,0 +1,76 @@
+//! What long figures have done so far, as lines of JSON in the target folder: a run of the same commit goes on where one was
+//! killed.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::line;
+use crate::output::root;
+
+/// The part of a figure's work that belongs to the commit that is checked out.
+pub(super) struct Ledger {
+    path: PathBuf,
+    commit: String,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Entry<T> {
+    commit: String,
+    #[serde(flatten)]
+    done: T,
+}
+
+impl Ledger {
+    /// The one with this name; none if the tree is not that of a commit.
+    pub(super) fn open(name: &str) -> Result<Option<Self>> {
+        let commit = line::commit()?;
+        let folder = root().join("target");
+        std::fs::create_dir_all(&folder).context("the target folder")?;
+        Ok((!commit.ends_with('+')).then(|| Self { path: folder.join(name), commit }))
+    }
+
+    /// What was done, the oldest first. A line that a killed run has written in part is left out.
+    pub(super) fn done<T: DeserializeOwned>(&self) -> Vec<T> {
+        let text = std::fs::read_to_string(&self.path).unwrap_or_default();
+        let entries = text.lines().filter_map(|line| serde_json::from_str::<Entry<T>>(line).ok());
+        entries.filter(|entry| entry.commit == self.commit).map(|entry| entry.done).collect()
+    }
+
+    /// Keeps something that is done now.
+    pub(super) fn keep<T: Serialize>(&self, done: &T) -> Result<()> {
+        let name = || self.path.display().to_string();
+        let mut file = OpenOptions::new().create(true).append(true).open(&self.path).with_context(name)?;
+        let entry = Entry { commit: self.commit.clone(), done };
+        writeln!(file, "{}", serde_json::to_string(&entry)?).with_context(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Eq, Deserialize, Serialize)]
+    struct Work {
+        what: String,
+    }
+
+    #[test]
+    fn what_is_done_belongs_to_its_commit_and_half_a_line_to_none() {
+        let path = std::env::temp_dir().join(format!("ane-ledger-{}", std::process::id()));
+        let of = |commit: &str| Ledger { path: path.clone(), commit: commit.to_owned() };
+        let work = |what: &str| Work { what: what.to_owned() };
+        of("one").keep(&work("first")).unwrap();
+        of("two").keep(&work("other")).unwrap();
+        of("one").keep(&work("second")).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{text}{{\"commit\":\"one\",\"wh")).unwrap();
+        let found = of("one").done::<Work>();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(found, [work("first"), work("second")]);
+    }
+}
