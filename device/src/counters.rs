@@ -18,7 +18,7 @@ pub struct Counters {
     pub requests_failed: u64,
     pub tasks_done: u64,
     pub refused: [u64; Category::ALL.len()],
-    /// Writes to the coprocessor's range while a request ran: the vendor's driver fails on that (seed 004,
+    /// Writes to the coprocessor's range while a request ran: Apple's driver fails on that (seed 004,
     /// note a). Here the work goes on.
     pub hazards: u64,
     /// Virtual time, and where it went.

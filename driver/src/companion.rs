@@ -2,7 +2,7 @@
 //!
 //! Both belong to the whole device and neither knows contexts. PE_MMU is told by messages, which take effect as a
 //! whole and are in force when the call returns. The mover is told by its registers: four parameters and a command,
-//! then STATUS until its queue is empty and it idle, as the vendor's firmware does it. Whether it took the transfer,
+//! then STATUS until its queue is empty and it idle, as Tenstorrent's firmware does it. Whether it took the transfer,
 //! only the model's own registers say.
 
 use std::time::{Duration, Instant};

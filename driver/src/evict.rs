@@ -2,7 +2,7 @@
 //!
 //! A process may map more than the aperture has room for. It is not refused: mappings that no work uses are taken
 //! away, the least recently used first, and come back when they are next used, at whatever address is free then.
-//! The buffer keeps its pages all the while. The vendor's driver picks its victims by a score whose formula is not
+//! The buffer keeps its pages all the while. Apple's driver picks its victims by a score whose formula is not
 //! published; here it is [`score`] (Chosen).
 //!
 //! Using a mapping must cost nothing, so the order is put right late: a mapping that was used since it was queued

@@ -208,9 +208,9 @@ struct drm_ane_submit {
 /* The device is a model, not silicon. */
 #define ANE_FEATURE_VIRTUAL 0x8ULL
 
-/* It follows the vendor's instruction-set pages; clear, seed 002. */
+/* It follows Tenstorrent's instruction-set pages; clear, seed 002. */
 #define ANE_MOVER_ISA 0x1ULL
-/* Its parameters are where the vendor's earlier chip has them. */
+/* Its parameters are where Tenstorrent's earlier chip has them. */
 #define ANE_MOVER_WORMHOLE 0x2ULL
 /* Others use the ports of its memory too, so that transfers take longer. */
 #define ANE_MOVER_CONTENDED 0x4ULL

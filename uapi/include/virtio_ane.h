@@ -61,9 +61,9 @@ extern "C" {
 #define VIRTIO_ANE_COMPANION_PAGE_BITS 0x1f
 /* A translation by PE_MMU, or a message to it, takes time; its registers say how much. */
 #define VIRTIO_ANE_COMPANION_PE_MMU_TIMED 0x20
-/* The mover follows the vendor's instruction-set pages; clear, seed 002. */
+/* The mover follows Tenstorrent's instruction-set pages; clear, seed 002. */
 #define VIRTIO_ANE_COMPANION_MOVER_ISA 0x100
-/* The mover's parameters are where the vendor's earlier chip has them. */
+/* The mover's parameters are where Tenstorrent's earlier chip has them. */
 #define VIRTIO_ANE_COMPANION_MOVER_WORMHOLE 0x200
 /* Others use the ports of the mover's memory too, so that transfers take longer. */
 #define VIRTIO_ANE_COMPANION_MOVER_CONTENDED 0x400

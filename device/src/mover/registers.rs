@@ -62,7 +62,7 @@ impl Mover {
         }
     }
 
-    /// The word that is read for a tile; 0 if there is none (Chosen: the vendor's silicon waits for one).
+    /// The word that is read for a tile; 0 if there is none (Chosen: Tenstorrent's silicon waits for one).
     fn tile(&mut self, packer: u16, tile: Option<u32>) -> u32 {
         tile.unwrap_or_else(|| {
             if self.settings.check {

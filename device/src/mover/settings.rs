@@ -17,7 +17,7 @@ pub struct Settings {
     /// The use of scratch's ports by others.
     pub contention: Contention,
     /// A command without a parameter credit waits for one, as it should have; otherwise it is refused, in the place of
-    /// the vendor's silicon, whose behaviour is not known.
+    /// Tenstorrent's silicon, whose behaviour is not known.
     pub waits_for_credit: bool,
     /// Mistakes that silicon lets pass are noted.
     pub check: bool,

@@ -59,13 +59,13 @@ pub struct OptionArgs {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub threads: u16,
 
-    /// Description that the mover follows: seed (the default) or isa (the vendor's instruction-set pages)
+    /// Description that the mover follows: seed (the default) or isa (Tenstorrent's instruction-set pages)
     #[arg(long, value_name = "PROFILE", value_parser = super::mover_profile)]
     pub mover_profile: Option<Profile>,
 
     /// Variants of the mover, separated by commas: contended (other blocks use the ports of its memory, so transfers
-    /// take longer), wait-for-credit (a command without credit waits, which the vendor's silicon should do and does
-    /// not; without this word it is refused), wormhole (parameters lie where the vendor's earlier chip has them)
+    /// take longer), wait-for-credit (a command without credit waits, which Tenstorrent's silicon should do and does
+    /// not; without this word it is refused), wormhole (parameters lie where Tenstorrent's earlier chip has them)
     #[arg(long = "mover", value_name = "LIST", default_value = "")]
     pub mover: mover::Settings,
 

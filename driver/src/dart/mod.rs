@@ -1,7 +1,7 @@
 //! The DART as the driver sees it: who may map what where, for the engine.
 //!
 //! The engine names memory by device addresses below 3.5 GiB, and a table walk in the DART turns them into
-//! physical ones. Each context is a stream with tables of its own. The vendor's kernel has three objects in a
+//! physical ones. Each context is a stream with tables of its own. Apple's kernel has three objects in a
 //! row for it, and so has this driver: a *controller*, which is the registers; one *nub*, which is the right to
 //! ask it for address spaces and is given out once; and a *mapper* for each context, which the nub gives out and
 //! takes back, but not while a mapping lives in it.

@@ -1,6 +1,6 @@
 //! Segments on their way into the tables.
 //!
-//! The vendor's mapping code pins a buffer, describes it page by page in 40-byte structures, and hands those
+//! Apple's mapping code pins a buffer, describes it page by page in 40-byte structures, and hands those
 //! down when it has collected enough: each becomes one leaf. So does this: what is collected here is flushed
 //! when it is full, and at the end.
 

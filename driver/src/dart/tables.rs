@@ -3,7 +3,7 @@
 //! They lie in memory that belongs to the driver alone, each at a place of its own, so nothing has to be
 //! allocated to map a page. A table of leaves is entered in the one above it when it is first written.
 //!
-//! The vendor's kernel hands leaves to a protected layer and cannot write a table itself. Here [`Tables::put`] is
+//! Apple's kernel hands leaves to a protected layer and cannot write a table itself. Here [`Tables::put`] is
 //! that layer: it is the one function that writes leaves, and it only takes segments.
 
 use ane_uapi::hw::dart::aperture::PAGE_SIZE;

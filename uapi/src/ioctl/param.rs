@@ -59,9 +59,9 @@ constants! {
 
 constants! {
     MOVER;
-    /// It follows the vendor's instruction-set pages; clear, seed 002.
+    /// It follows Tenstorrent's instruction-set pages; clear, seed 002.
     pub const MOVER_ISA: u64 = 0x1, "ANE_MOVER_ISA";
-    /// Its parameters are where the vendor's earlier chip has them.
+    /// Its parameters are where Tenstorrent's earlier chip has them.
     pub const MOVER_WORMHOLE: u64 = 0x2, "ANE_MOVER_WORMHOLE";
     /// Others use the ports of its memory too, so that transfers take longer.
     pub const MOVER_CONTENDED: u64 = 0x4, "ANE_MOVER_CONTENDED";

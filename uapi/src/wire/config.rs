@@ -44,9 +44,9 @@ constants! {
     pub const COMPANION_PAGE_BITS: u16 = 0x1f, "VIRTIO_ANE_COMPANION_PAGE_BITS";
     /// A translation by PE_MMU, or a message to it, takes time; its registers say how much.
     pub const COMPANION_PE_MMU_TIMED: u16 = 0x20, "VIRTIO_ANE_COMPANION_PE_MMU_TIMED";
-    /// The mover follows the vendor's instruction-set pages; clear, seed 002.
+    /// The mover follows Tenstorrent's instruction-set pages; clear, seed 002.
     pub const COMPANION_MOVER_ISA: u16 = 0x100, "VIRTIO_ANE_COMPANION_MOVER_ISA";
-    /// The mover's parameters are where the vendor's earlier chip has them.
+    /// The mover's parameters are where Tenstorrent's earlier chip has them.
     pub const COMPANION_MOVER_WORMHOLE: u16 = 0x200, "VIRTIO_ANE_COMPANION_MOVER_WORMHOLE";
     /// Others use the ports of the mover's memory too, so that transfers take longer.
     pub const COMPANION_MOVER_CONTENDED: u16 = 0x400, "VIRTIO_ANE_COMPANION_MOVER_CONTENDED";

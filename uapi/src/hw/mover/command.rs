@@ -5,7 +5,7 @@
 //! queue. A *compact* command (bit 31 set) holds everything in its one word, for the short copies that load
 //! a descriptor into configuration space.
 //!
-//! The vendor's silicon has a bug here: without a credit left, the write should wait and does not. Software
+//! Tenstorrent's silicon has a bug here: without a credit left, the write should wait and does not. Software
 //! therefore writes [`NOTHING`] after each parameterised command, so that the queue of four is full, and
 //! makes the writer wait, before the credits run out.
 

@@ -5,7 +5,7 @@
 //! two ways to start a transfer: a block of [registers](regs) with a [command queue](command) of four,
 //! and the coprocessor instruction [XMOV](xmov), whose parameters lie in configuration space.
 //!
-//! The vendor calls the source of a fill "L0". That is no level of memory and nothing at all is read there;
+//! Tenstorrent calls the source of a fill "L0". That is no level of memory and nothing at all is read there;
 //! as a destination the same name means configuration space or instruction RAM.
 //!
 //! No Apple chip has this block. The virtual engine has it in the extension range, and maps the memories as
@@ -20,13 +20,13 @@
 //! | [`transfer`] | what a transfer is, where its destination lies, how many cycles it takes |
 //! | [`status`] | the STATUS word, made from the state of the queue |
 //! | [`model`] | what the virtual engine adds: switches, outcomes, and a stand-in for packers |
-//! | [`profile`] | where seed 002 and the vendor's instruction-set pages differ |
+//! | [`profile`] | where seed 002 and Tenstorrent's instruction-set pages differ |
 //!
-//! Sources: seed 002, and behind it the pages that its section 8 lists: the vendor's instruction-set
-//! documentation for the mover, TDMA-RISC and XMOV, the register and direction definitions of the vendor's
+//! Sources: seed 002, and behind it the pages that its section 8 lists: Tenstorrent's instruction-set
+//! documentation for the mover, TDMA-RISC and XMOV, the register and direction definitions of Tenstorrent's
 //! firmware headers, its `tdma_xmov` firmware routines, and the compact helpers of its low-level kernels.
 //! "mover 3" in a source is section 3 of the facts collected from them. What is graded measured here was
-//! measured by the author of those pages, on the vendor's silicon.
+//! measured by the author of those pages, on Tenstorrent's silicon.
 
 pub mod command;
 pub mod model;

@@ -1,6 +1,6 @@
 //! The virtual engine's additions to the mover: switches, the outcome of commands, and a stand-in for packers.
 //!
-//! On the vendor's silicon a command that makes no sense has effects that nobody describes, and no register
+//! On Tenstorrent's silicon a command that makes no sense has effects that nobody describes, and no register
 //! reports it. Here it has no effect, and these registers report it to a driver that cannot see the device's
 //! log. The packers, whose metadata the mover's block shows, do not exist here either: a program that takes
 //! their part reports finished tiles through [`PACK_TILE`]. All of it is chosen.
@@ -10,7 +10,7 @@ use crate::hw::space::EngineOffset;
 use crate::register::Show;
 use crate::{codes, layout, registers};
 
-/// Cycles of the mover in a second: what the vendor's earlier chip runs at (chosen).
+/// Cycles of the mover in a second: what Tenstorrent's earlier chip runs at (chosen).
 pub const CLOCK_HZ: u32 = 1_000_000_000;
 
 /// Finished tiles that a packer's queue holds (chosen; no source gives the number).
@@ -43,7 +43,7 @@ layout! {
     pub struct Attributes {
         /// It follows the instruction-set pages; clear, seed 002.
         #[bits(1)] isa: bool,
-        /// Parameter words and wait conditions are where the vendor's earlier chip has them.
+        /// Parameter words and wait conditions are where Tenstorrent's earlier chip has them.
         #[bits(1)] wormhole: bool,
         /// Programming mistakes that silicon lets pass are reported.
         #[bits(1)] checks: bool,

@@ -1,4 +1,4 @@
-//! Where seed 002 and the vendor's instruction-set pages differ, as data.
+//! Where seed 002 and Tenstorrent's instruction-set pages differ, as data.
 //!
 //! Seed 002 is the default, and the instruction-set pages (ISA) are the other choice (`--mover-profile`). A
 //! difference is one field of [`Rules`]; code asks the rules and never which profile it is.
@@ -6,8 +6,8 @@
 //! Only what the seed *says otherwise* is a difference. Where it is silent, both profiles do as the ISA does:
 //! two parameter credits, two bits of direction and sixteen of size by command and by XMOV, the encoding of command
 //! `0x66`, per-thread metadata, a clock-gate register that stores. One statement of the seed is followed by
-//! neither: it reads XMOV's direction from a whole word, which is the word that also holds the size; the
-//! vendor's field table and a later edition of the seed's own page give bits 31:30, see [`super::xmov`].
+//! neither: it reads XMOV's direction from a whole word, which is the word that also holds the size; Tenstorrent's
+//! field table and a later edition of the seed's own page give bits 31:30, see [`super::xmov`].
 
 use crate::named;
 
@@ -18,7 +18,7 @@ named! {
         /// Seed 002.
         #[default]
         Seed "seed",
-        /// The vendor's instruction-set pages.
+        /// Tenstorrent's instruction-set pages.
         Isa "isa",
     }
 }
@@ -85,7 +85,7 @@ pub const EMULATOR_IDLE_STATUS: u32 = 0x08;
 
 const _: () = {
     assert!(Profile::Seed as usize == 0 && Profile::Isa as usize == 1);
-    // The vendor's wait loop only looks at the bits that both idle values have.
+    // Tenstorrent's wait loop only looks at the bits that both idle values have.
     assert!(RULES[0].idle_status & 0x9 == EMULATOR_IDLE_STATUS);
     assert!(RULES[1].idle_status & 0x9 == EMULATOR_IDLE_STATUS);
 };

@@ -5,8 +5,8 @@
 //! their last tile was and which parts of it were zero. Packer n has its own copies at `0x100 * n`, and each
 //! of three threads has its own copy of the first two, at `0x40 * thread`.
 //!
-//! One register answers differently to each core that asks: `XMOV_L1_BASE_ADDR` holds a base per thread. The
-//! vendor's bus tells the block which core it is; the engine's bus does not, so the block appears once for
+//! One register answers differently to each core that asks: `XMOV_L1_BASE_ADDR` holds a base per thread.
+//! Tenstorrent's bus tells the block which core it is; the engine's bus does not, so the block appears once for
 //! each core, [`CORE_STRIDE`] apart (chosen). Everything else reads and writes the same in all windows.
 
 use super::command::CommandWord;
@@ -21,7 +21,7 @@ pub const BASE: EngineOffset = EngineOffset(0x1f1_0000);
 /// Bytes from one core's window to the next (chosen).
 pub const CORE_STRIDE: u32 = 0x1000;
 
-/// Packers; the vendor's later chip has one only.
+/// Packers; Tenstorrent's later chip has one only.
 pub const PACKERS: u16 = 4;
 
 /// Threads that have a base of their own: B, T0, T1 and T2.

@@ -103,7 +103,7 @@ impl State {
     }
 }
 
-/// True if the vendor's wait loop ends on this STATUS: queue empty, and none of the movers in `busy_mask`
+/// True if Tenstorrent's wait loop ends on this STATUS: queue empty, and none of the movers in `busy_mask`
 /// running (seed 002, section 4).
 ///
 /// It works with either layout. A loop that looks at bit 0 alone can end while a command is still queued.

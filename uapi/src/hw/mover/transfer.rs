@@ -27,7 +27,7 @@ pub const MAX_BYTES: u32 = SIZE_MASK * UNIT_BYTES;
 const _: () = assert!(MAX_BYTES == 1_048_560);
 
 codes! {
-    /// The direction of a transfer, by the vendor's names.
+    /// The direction of a transfer, by Tenstorrent's names.
     pub enum Direction: u8, "transfer direction" {
         /// Zeros to scratch.
         L0ToL1 = 0, "zero scratch";
@@ -66,7 +66,7 @@ impl Direction {
 pub struct Units(pub u32);
 
 impl Units {
-    /// The byte address; bits that leave 32 bits are lost, as in the vendor's own model.
+    /// The byte address; bits that leave 32 bits are lost, as in Tenstorrent's own model.
     pub const fn byte_address(self) -> u32 {
         self.0 << 4
     }

@@ -6,7 +6,7 @@
 //! transfer runs.
 //!
 //! STALLWAIT makes a thread wait: a block mask says which of its instructions, a condition mask says for
-//! what. The vendor's two chips put the parameter words and the mover's condition in different places
+//! what. Tenstorrent's two chips put the parameter words and the mover's condition in different places
 //! ([`Tensix`]).
 //!
 //! The virtual engine has no coprocessor to run such threads. It has a port in their place, one word for each
@@ -99,14 +99,14 @@ impl Descriptor {
     }
 }
 
-/// Words of one bank of configuration space (chosen: room for the vendor's, at a round number).
+/// Words of one bank of configuration space (chosen: room for Tenstorrent's, at a round number).
 pub const BANK_WORDS: u32 = 0x100;
 
 /// Banks of configuration space.
 pub const BANKS: u32 = 2;
 
 /// The word of configuration space that holds thread 0's state id in bit 0; the other threads' follow
-/// (chosen; the vendor's thread configuration follows the banks likewise).
+/// (chosen; Tenstorrent's thread configuration follows the banks likewise).
 pub const STATE_ID_WORD: u32 = BANKS * BANK_WORDS;
 
 /// Configuration space in the container (chosen: in the extension range).
@@ -117,7 +117,7 @@ pub const fn bank(state_word: u32) -> u32 {
     state_word & (BANKS - 1)
 }
 
-/// The vendor's chip whose places for parameter words and wait conditions are used.
+/// Tenstorrent's chip whose places for parameter words and wait conditions are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Tensix {
     /// The later chip, which seed 002 describes.
