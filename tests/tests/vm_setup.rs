@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use ane::vm::setup::{GuestKernel, SetupError};
 use ane_driver::bus::vfio::BindError;
-use ane_tests::command::{printed, refused};
+use ane_tests::command::{path, printed, refused};
 use tempfile::TempDir;
 
 /// A kernel that shows one function for each pair of vendor and device.
@@ -104,6 +105,18 @@ fn machine_of_aarch64_is_printed_whole_and_not_run() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    // What tools/guest/fetch fetched is for amd64.
+    write(folder.path(), "cache/vmlinuz", "a kernel");
+    for (arch, has_kernel) in [("x86_64", true), ("aarch64", false)] {
+        let mut run = Command::new(path());
+        run.args(["vm", "run", "--arch", arch, "--dry-run", "--qemu", &qemu]);
+        let output = run.env("ANE_GUEST_CACHE", folder.path().join("cache")).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(text.contains("-kernel"), has_kernel, "{arch}: {text}");
+    }
+    let its_own = ["vm", "run", "--arch", "aarch64", "--dry-run", "--qemu", &qemu, "--kernel", "Image"];
+    let text = printed(&its_own);
+    assert!(text.contains("-kernel Image") && text.contains("console=ttyAMA0 quiet"), "{text}");
     let why = refused(2, &["vm", "run", "--arch", "aarch64", "--qemu", &qemu]);
     assert!(why.contains("--dry-run"), "{why}");
 }

@@ -244,7 +244,7 @@ struct drm_ane_submit {
 #define ANE_PARAM_APERTURE_SIZE 0xb
 /* Lowest device address that the driver gives out. */
 #define ANE_PARAM_FIRST_ADDRESS 0xc
-/* Fault policy: 0 contain, 1 panic. */
+/* Fault policy: 0 contain, 1 panic, 2 stall, 3 absorb. */
 #define ANE_PARAM_FAULT_POLICY 0xd
 /* State of the device: ANE_STATE_. */
 #define ANE_PARAM_STATE 0xe

@@ -98,7 +98,7 @@ codes! {
         ApertureSize = 11, "aperture size";
         /// Lowest device address that the driver gives out.
         FirstAddress = 12, "first address";
-        /// Fault policy: 0 contain, 1 panic.
+        /// Fault policy: 0 contain, 1 panic, 2 stall, 3 absorb.
         FaultPolicy = 13, "fault policy";
         /// State of the device: ANE_STATE_.
         State = 14, "state";

@@ -88,7 +88,7 @@ pub(crate) struct VmRun {
     #[arg(long, value_name = "FILE")]
     pub(crate) initrd: Option<PathBuf>,
     /// The kernel's command line; otherwise console=ttyS0 quiet no_timer_check hugepages=64 (an emulated timer may be
-    /// late on a busy host), or for apple-like console=ttyAMA0 quiet
+    /// late on a busy host), or on aarch64 console=ttyAMA0 quiet
     #[arg(long, value_name = "TEXT")]
     pub(crate) append: Option<String>,
     /// The QEMU to run; otherwise the one that ANE_QEMU names, or that is on the path
@@ -110,9 +110,9 @@ pub(crate) struct VmRun {
 
 const DEVICE: &str = "vhost-device-ane";
 
-/// The command line of the kernel, for each machine.
+/// The command line of the kernel, for each architecture.
 const APPEND: &str = "console=ttyS0 quiet no_timer_check hugepages=64";
-const APPEND_APPLE: &str = "console=ttyAMA0 quiet";
+const APPEND_AARCH64: &str = "console=ttyAMA0 quiet";
 
 /// MiB of memory, for each machine. That of apple-like reaches beyond 0x2_3b70_c000, where the M1 has its power words: today's
 /// driver asks for them by that address, goes on without them where it finds memory, and stops where nothing answers.
@@ -170,7 +170,7 @@ fn kind(args: &VmRun) -> Result<(Arch, Qemu, Carrier)> {
 pub(crate) fn run(args: &VmRun) -> Result<()> {
     let (arch, qemu, carrier) = kind(args)?;
     let is_apple = carrier == Carrier::Platform;
-    let mut kernel = kernel(args)?;
+    let mut kernel = kernel(args, arch)?;
     let folder = match (&args.folder, args.dry_run) {
         (Some(folder), true) => folder.clone(),
         (None, true) => std::env::temp_dir().join("ane-vm"),
@@ -224,13 +224,21 @@ pub(crate) fn run(args: &VmRun) -> Result<()> {
 }
 
 /// The kernel to boot, if there is one that is not in QEMU's own arguments.
-fn kernel(args: &VmRun) -> Result<Option<Kernel>> {
+fn kernel(args: &VmRun, arch: Arch) -> Result<Option<Kernel>> {
     let is_apple = args.machine == VmMachine::AppleLike;
-    let place = if is_apple { "apple/" } else { "" };
     let fetched = |name: &str| {
+        let place = match arch {
+            Arch::X86_64 => "",
+            Arch::Aarch64 if is_apple => "apple/",
+            // None of the tools fetches one for the virtio device.
+            Arch::Aarch64 => return None,
+        };
         qemu::cache().map(|cache| cache.join(format!("{place}{name}"))).filter(|file| file.is_file())
     };
-    let append = args.append.as_deref().unwrap_or(if is_apple { APPEND_APPLE } else { APPEND });
+    let append = args.append.as_deref().unwrap_or(match arch {
+        Arch::X86_64 => APPEND,
+        Arch::Aarch64 => APPEND_AARCH64,
+    });
     let (image, initrd) = match &args.kernel {
         Some(kernel) => (Some(kernel.clone()), args.initrd.clone()),
         None if !args.extra.is_empty() && !is_apple => return Ok(None),
