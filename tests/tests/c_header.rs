@@ -142,6 +142,7 @@ fn register_header_gives_the_offsets_and_masks_of_the_tables() {
 
 #[test]
 fn existing_ioctls_keep_their_numbers_and_sizes() {
+    assert_eq!(drm_ane::GET_CAPS.number, 0xc020_6440);
     assert_eq!(drm_ane::BO_INIT.number, 0xc018_6441);
     assert_eq!(drm_ane::BO_FREE.number, 0xc008_6442);
     assert_eq!(drm_ane::SUBMIT.number, 0xc098_6443);

@@ -31,7 +31,7 @@ const BUILT: [(&str, &str); 7] = [
 const DAEMONS: &str = "/usr/libexec/";
 
 /// The committed files, and the folders that they go to; of a folder, the files with this ending.
-const COMMITTED: [(&str, &str, &str); 16] = [
+const COMMITTED: [(&str, &str, &str); 17] = [
     ("userspace/capi/libane/include", ".h", "include"),
     ("userspace/capi/libane_python/python", ".py", "lib/ane/python"),
     ("uapi/include", ".h", "include"),
@@ -48,6 +48,7 @@ const COMMITTED: [(&str, &str, &str); 16] = [
     ("docs", ".md", "share/doc/ane/docs"),
     ("docs", ".svg", "share/doc/ane/docs"),
     ("docs/adr", ".md", "share/doc/ane/docs/adr"),
+    ("docs/walks", ".md", "share/doc/ane/docs/walks"),
 ];
 
 /// Single files: from, and to.
@@ -173,6 +174,24 @@ mod tests {
         assert!(
             scripts.eq(items.iter().filter(|item| item.to.extension().is_some_and(|ending| ending == "sh")))
         );
+    }
+
+    #[test]
+    fn page_that_is_installed_links_to_no_page_that_is_not() {
+        let items = committed().unwrap();
+        let pages = items.iter().filter(|item| item.to.extension().is_some_and(|ending| ending == "md"));
+        let installed: BTreeSet<_> = pages.clone().map(|item| &item.from).collect();
+        for page in pages {
+            let text = fs::read_to_string(&page.from).unwrap();
+            for link in text.split("](").skip(1) {
+                let link = link.split([')', '#']).next().unwrap();
+                if !link.ends_with(".md") || link.contains("://") {
+                    continue;
+                }
+                let target = page.from.parent().unwrap().join(link).canonicalize().unwrap();
+                assert!(installed.contains(&target), "{}: {link}", page.from.display());
+            }
+        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub(crate) fn measure() {
         let Sizes { channels, side, kernel } = sizes;
         let alone = products_alone(sizes) / theirs;
         let what = format!(
-            "{kernel}x{kernel} {channels}-{channels} at {side}x{side}, whole device / M1 (faer's product alone: {alone:.1})"
+            "{kernel}x{kernel} {channels}-{channels} at {side}x{side}, whole device / M1 (faer's product alone: {alone:.1} of the M1's time)"
         );
         report::line("A7", &what, &format!("{ours:.0} us / {theirs:.0} us"), ours / theirs);
     }

@@ -178,7 +178,7 @@ fn notes_name_surfaces_of_wider_numbers_and_constants_that_no_half_holds() {
     net.node_to("Mul", &[&x, &factors], "y", &[]);
     net.output("y", &[2]);
     let expected = [
-        "2 constants beyond the largest half, 65504, became infinite",
+        "2 constants of 65520 or more, beyond the largest half, became infinite",
         "\"x\", \"y\": halves on this engine, wider numbers in the model",
     ];
     assert_eq!(compiled(&net.finish()).notes, expected);

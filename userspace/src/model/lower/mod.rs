@@ -99,7 +99,7 @@ pub(super) fn lower(network: &Network) -> Result<Lowered, Vec<Problem>> {
     let mut notes = Vec::new();
     if lower.beyond > 0 {
         let beyond = count(lower.beyond, "constant");
-        notes.push(format!("{beyond} beyond the largest half, 65504, became infinite"));
+        notes.push(format!("{beyond} of 65520 or more, beyond the largest half, became infinite"));
     }
     if lower.rounded > 0.0 {
         notes.push(format!(
