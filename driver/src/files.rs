@@ -15,6 +15,7 @@ use crate::bo::{Space, StoreId};
 use crate::bus::Bus;
 use crate::device::Driver;
 use crate::front::{Call, Credentials, Extent, FileId, Files, Progress};
+use crate::journal::told;
 use crate::program::Load;
 use crate::submit::Held;
 
@@ -132,12 +133,12 @@ impl<B: Bus> Files for Driver<B> {
 
     fn map(&mut self, file: FileId, offset: u64, bytes: u64) -> Result<Vec<Extent>, Errno> {
         let (space, store) = self.memory_of(file).ok_or(Errno::EINVAL)?;
-        space.extents(store, offset, bytes).map_err(|error| error.errno())
+        space.extents(store, offset, bytes).map_err(|error| told(&error, error.errno()))
     }
 
     fn unmap(&mut self, file: FileId, offset: u64, bytes: u64) -> Result<(), Errno> {
         let (space, store) = self.memory_of(file).ok_or(Errno::EINVAL)?;
-        space.unmapped(store, offset, bytes).map_err(|error| error.errno())
+        space.unmapped(store, offset, bytes).map_err(|error| told(&error, error.errno()))
     }
 
     fn signal(&mut self, file: FileId, fence: u64, event: OwnedFd) -> Result<(), Errno> {
@@ -156,7 +157,7 @@ impl<B: Bus> Files for Driver<B> {
         // A client that maps the node as a file is one that knows of no contexts.
         if self.hardware.contexts().of(file).is_none() {
             let seeker = self.clients.seeker(file)?;
-            self.hardware.attach_silent(seeker).map_err(|error| error.errno())?;
+            self.hardware.attach_silent(seeker).map_err(|error| told(&error, error.errno()))?;
         }
         Ok(Arc::clone(self.hardware.contexts().arena(file).ok_or(Errno::ENODEV)?.file()))
     }

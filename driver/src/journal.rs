@@ -3,7 +3,9 @@
 //! Each kind of line has a budget of its own ([`ane_uapi::log_budget`]).
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
+use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::log_budget::{LeftOut, LogBudget};
 use log::Level;
 
@@ -86,6 +88,13 @@ impl Journal {
     fn admits(&mut self, kind: LineKind, now: Time) -> Option<LeftOut> {
         self.0.get_mut(kind as usize)?.admits(now.0)
     }
+}
+
+/// The errno with which a call ends for this error. What the error says beside it, with its values, goes to the log where
+/// somebody asks for that much: the call has no room for it.
+pub(crate) fn told(error: &impl Display, errno: Errno) -> Errno {
+    log::debug!(target: "ane::driver", "{errno:?}: {error}");
+    errno
 }
 
 /// A text with no more lines than a dump may have; the last one says how many are missing.

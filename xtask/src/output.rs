@@ -1,5 +1,6 @@
 //! Writing a generated file, or checking that the committed one is current.
 
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -41,7 +42,30 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 pub(crate) fn printed(program: &str, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program).args(arguments).current_dir(root()).output();
     let output = output.with_context(|| program.to_owned())?;
+    if !output.status.success() {
+        bail!("{program} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+    }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The text of a file; nothing if there is no such file.
+pub(crate) fn text_of(path: &Path) -> Result<String> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(why) => Err(why).with_context(|| path.display().to_string()),
+    }
+}
+
+/// Adds a line to a file. A line that a killed run has written in part is ended before.
+pub(crate) fn append_line(path: &Path, line: &str) -> Result<()> {
+    let begin = match text_of(path)?.chars().next_back() {
+        None | Some('\n') => "",
+        Some(_) => "\n",
+    };
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(format!("{begin}{line}\n").as_bytes()))
+        .with_context(|| path.display().to_string())
 }
 
 /// A doc comment as one line of a table, with the characters escaped that would end a cell.

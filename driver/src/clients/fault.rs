@@ -263,9 +263,11 @@ impl Clients {
             record.info
         );
         if let Some(space) = hardware.contexts().space(context) {
-            let mappings: Vec<_> = space.mappings().take(DUMP_MAX).collect();
-            let _ = writeln!(text, "{} mappings:", mappings.len());
-            for (_, mapping, range, usage) in mappings {
+            let count = space.mappings().count();
+            let first =
+                if count > DUMP_MAX { format!(", of which the first {DUMP_MAX} are") } else { String::new() };
+            let _ = writeln!(text, "{count} mappings{first}:");
+            for (_, mapping, range, usage) in space.mappings().take(DUMP_MAX) {
                 let (start, end) = (range.base().0, range.end().0);
                 let _ = writeln!(text, "  {start:#010x}..{end:#010x} mapping {mapping}, {usage}");
             }

@@ -28,6 +28,7 @@ use crate::fence::Ending;
 use crate::front::{Credentials, FILES_MAX, FileId};
 use crate::hardware::Hardware;
 use crate::iso::Seeker;
+use crate::journal::told;
 use crate::program::Programs;
 use crate::stats::Counters;
 
@@ -107,7 +108,7 @@ impl Clients {
             return Ok(context);
         }
         let attached = hardware.attach(self.seeker(file)?, ContextPolicy::Refuse, None, None);
-        attached.map(|attached| attached.context).map_err(|error| error.errno())
+        attached.map(|attached| attached.context).map_err(|error| told(&error, error.errno()))
     }
 
     pub(crate) const fn programs(&self) -> &Programs {

@@ -40,6 +40,7 @@ use crate::clock::{Clock, Time};
 use crate::dart::OWN_PAGES;
 use crate::front::FileId;
 use crate::iso::{self, Contexts, Seeker};
+use crate::journal::told;
 use crate::journal::{Journal, LineKind};
 use crate::tm::{Place, TaskManager, manager};
 
@@ -321,7 +322,7 @@ impl<B: Bus> Hardware<B> {
         let space = self.contexts.space(context).ok_or(Errno::EINVAL)?;
         let mut descriptor = [0; BOOTSTRAP_BYTES as usize];
         let descriptor = descriptor.get_mut(..bytes as usize).ok_or(Errno::EINVAL)?;
-        space.read(buffer, offset, descriptor).map_err(|error| error.errno())?;
+        space.read(buffer, offset, descriptor).map_err(|error| told(&error, error.errno()))?;
         if let Some(byte) = descriptor.get_mut(NID_BYTE) {
             *byte = nid.number();
         }

@@ -12,6 +12,7 @@ use crate::bus::Bus;
 use crate::clients::Buffer;
 use crate::device::Driver;
 use crate::front::FileId;
+use crate::journal::told;
 use crate::pool::State;
 
 impl<B: Bus> Driver<B> {
@@ -32,7 +33,8 @@ impl<B: Bus> Driver<B> {
         let context = self.clients.attached(&mut self.hardware, file)?;
         let store = self.hardware.contexts().store(file).ok_or(Errno::ENODEV)?;
         let (bus, space) = self.hardware.reach(context).ok_or(Errno::ENODEV)?;
-        let id = space.create(bus, &Create { store, ..*create }).map_err(|error| error.errno())?;
+        let id =
+            space.create(bus, &Create { store, ..*create }).map_err(|error| told(&error, error.errno()))?;
         match self.clients.file_mut(file)?.insert_buffer(Buffer { id, pool }) {
             Ok(handle) => Ok((handle, id)),
             Err(errno) => {
@@ -99,7 +101,7 @@ impl<B: Bus> Driver<B> {
             size: map.size,
             address: map.device_address,
         };
-        let (mapping, at) = space.map(bus, buffer.id, &asked).map_err(|error| error.errno())?;
+        let (mapping, at) = space.map(bus, buffer.id, &asked).map_err(|error| told(&error, error.errno()))?;
         map.mapping = mapping;
         map.device_address = at.0.into();
         Ok(())
@@ -113,7 +115,7 @@ impl<B: Bus> Driver<B> {
         let of = self.hardware.contexts().of(context.file).ok_or(Errno::ENOENT)?;
         unless(is_busy && self.scheduler.is_in_flight(of, named), Errno::EBUSY)?;
         let (_, space, _) = self.reach(context.file, unmap.handle)?;
-        space.unmap(buffer.id, unmap.mapping, unmap.usage).map_err(|error| error.errno())?;
+        space.unmap(buffer.id, unmap.mapping, unmap.usage).map_err(|error| told(&error, error.errno()))?;
         // A request that waits for room may find it now.
         self.clients.announce();
         Ok(())
@@ -132,7 +134,7 @@ impl<B: Bus> Driver<B> {
                 premap.device_address = at.0.into();
                 Err(Errno::EALREADY)
             }
-            Err(error) => Err(error.errno()),
+            Err(error) => Err(told(&error, error.errno())),
         }
     }
 

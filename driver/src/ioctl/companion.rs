@@ -11,6 +11,7 @@ use super::{Context, Result};
 use crate::bus::Bus;
 use crate::companion::{self, CompanionError};
 use crate::device::Driver;
+use crate::journal::told;
 
 impl<B: Bus> Driver<B> {
     /// Fails if the device does not have a block; wakes it otherwise.
@@ -24,7 +25,7 @@ impl<B: Bus> Driver<B> {
     /// The outcome of a companion's call. An error of the bus means that the device is dead or lost.
     pub(super) fn companion<T>(&mut self, outcome: Result<T, CompanionError>) -> Result<T> {
         outcome.map_err(|error| {
-            let errno = error.errno();
+            let errno = told(&error, error.errno());
             match error {
                 CompanionError::Bus(why) => match self.hardware.note::<()>(Err(why)) {
                     None if self.hardware.is_lost() => Errno::ENODEV,

@@ -11,6 +11,7 @@ use super::{Answer, Context, Result};
 use crate::bus::Bus;
 use crate::clock::Time;
 use crate::device::Driver;
+use crate::journal::told;
 
 impl<B: Bus> Driver<B> {
     pub(super) fn context_attach(&mut self, attach: &mut ContextAttach, context: &mut Context<'_>) -> Answer {
@@ -52,7 +53,7 @@ impl<B: Bus> Driver<B> {
                 }
                 Ok(false)
             }
-            Err(error) => Err(error.errno()),
+            Err(error) => Err(told(&error, error.errno())),
         }
     }
 

@@ -22,6 +22,7 @@ use crate::clients::release;
 use crate::device::Driver;
 use crate::front::FileId;
 use crate::hardware::BOOTSTRAP_BYTES;
+use crate::journal::told;
 use crate::program::{Load, Part, Program, ProgramId};
 
 /// A program in the making: its buffers are held, so they have to be let go if it comes to nothing.
@@ -167,7 +168,7 @@ impl<B: Bus> Driver<B> {
             let is_ours = !matches!(usage, Usage::Input | Usage::Output | Usage::Weights | Usage::Constants);
             unless(!is_ours, Errno::EINVAL)?;
             let made = space.create_for_program(bus, store, (end, usage));
-            let buffer = made.map_err(|error| error.errno())?;
+            let buffer = made.map_err(|error| told(&error, error.errno()))?;
             let used = Use { buffer, mapping: 0 };
             return Ok(Part { usage, used, is_own_mapping: false, range: nowhere });
         }
@@ -181,7 +182,7 @@ impl<B: Bus> Driver<B> {
         let is_own_mapping = info.usage != wanted;
         if is_own_mapping {
             let map = Map { usage: wanted as u32, ..Map::default() };
-            (used.mapping, _) = space.map(bus, buffer, &map).map_err(|error| error.errno())?;
+            (used.mapping, _) = space.map(bus, buffer, &map).map_err(|error| told(&error, error.errno()))?;
         }
         space.hold(buffer, Holder::Program);
         Ok(Part { usage, used, is_own_mapping, range: nowhere })
@@ -192,7 +193,7 @@ impl<B: Bus> Driver<B> {
         let (bus, space) = self.hardware.reach(of).ok_or(Errno::ENODEV)?;
         let uses: Vec<Use> = making.parts.iter().map(|part| part.used).collect();
         let mut places = Vec::new();
-        space.begin(bus, &uses, &mut places).map_err(|error| error.errno())?;
+        space.begin(bus, &uses, &mut places).map_err(|error| told(&error, error.errno()))?;
         space.keep(&uses);
         space.finish(&uses);
         making.is_kept = true;

@@ -21,6 +21,7 @@ use crate::clock::Time;
 use crate::front::{FileId, Segments};
 use crate::hardware::{BOOTSTRAP_BYTES, Hardware};
 use crate::ioctl::argument::{each, elements, unless};
+use crate::journal::told;
 use crate::program::{Program, ProgramId};
 use crate::tm::{RequestId, queue_of};
 
@@ -289,7 +290,7 @@ impl Scheduler {
                 Ok(())
             }
             Err(error) => {
-                let errno = error.errno();
+                let errno = told(&error, error.errno());
                 let is_other = |(other, request): (RequestId, &Request)| {
                     other != id && request.context == context && request.is_mapped
                 };

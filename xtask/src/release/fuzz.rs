@@ -40,7 +40,7 @@ pub(super) fn run(size: &str) -> Result<Line> {
     };
     let targets = targets()?;
     let ledger = if runs.is_some() { Ledger::open("release-fuzz.jsonl")? } else { None };
-    let mut slices = ledger.as_ref().map(Ledger::done::<Slice>).unwrap_or_default();
+    let mut slices = ledger.as_ref().map(Ledger::done::<Slice>).transpose()?.unwrap_or_default();
     let begin = Instant::now();
     let mut told = 0;
     let mut failed = Vec::new();

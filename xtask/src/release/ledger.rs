@@ -1,8 +1,6 @@
 //! What long figures have done so far, as lines of JSON in the target folder: a run of the same commit goes on where one was
 //! killed.
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -10,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::line;
-use crate::output::root;
+use crate::output::{append_line, root, text_of};
 
 /// The part of a figure's work that belongs to the commit that is checked out.
 pub(super) struct Ledger {
@@ -35,18 +33,19 @@ impl Ledger {
     }
 
     /// What was done, the oldest first. A line that a killed run has written in part is left out.
-    pub(super) fn done<T: DeserializeOwned>(&self) -> Vec<T> {
-        let text = std::fs::read_to_string(&self.path).unwrap_or_default();
+    ///
+    /// # Errors
+    ///
+    /// If there is a ledger that cannot be read.
+    pub(super) fn done<T: DeserializeOwned>(&self) -> Result<Vec<T>> {
+        let text = text_of(&self.path)?;
         let entries = text.lines().filter_map(|line| serde_json::from_str::<Entry<T>>(line).ok());
-        entries.filter(|entry| entry.commit == self.commit).map(|entry| entry.done).collect()
+        Ok(entries.filter(|entry| entry.commit == self.commit).map(|entry| entry.done).collect())
     }
 
     /// Keeps something that is done now.
     pub(super) fn keep<T: Serialize>(&self, done: &T) -> Result<()> {
-        let name = || self.path.display().to_string();
-        let mut file = OpenOptions::new().create(true).append(true).open(&self.path).with_context(name)?;
-        let entry = Entry { commit: self.commit.clone(), done };
-        writeln!(file, "{}", serde_json::to_string(&entry)?).with_context(name)
+        append_line(&self.path, &serde_json::to_string(&Entry { commit: self.commit.clone(), done })?)
     }
 }
 
@@ -69,8 +68,11 @@ mod tests {
         of("one").keep(&work("second")).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{text}{{\"commit\":\"one\",\"wh")).unwrap();
-        let found = of("one").done::<Work>();
-        std::fs::remove_file(&path).unwrap();
+        let found = of("one").done::<Work>().unwrap();
         assert_eq!(found, [work("first"), work("second")]);
+        of("one").keep(&work("third")).unwrap();
+        let found = of("one").done::<Work>().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(found, ["first", "second", "third"].map(work));
     }
 }

@@ -1,13 +1,11 @@
 //! The outcome of a figure, as a line of JSON, and the file of these lines.
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::output::{printed, root};
+use crate::output::{append_line, printed, root, text_of};
 use crate::performance::machine::Machine;
 
 /// The outcome of a figure.
@@ -67,11 +65,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// If one is damaged: a line that a killed run has written in part is at the end, and left out.
+    /// If it cannot be read. A line that a killed run has written in part is left out.
     pub(super) fn lines(&self) -> Result<Vec<Line>> {
-        let text = std::fs::read_to_string(&self.0).unwrap_or_default();
-        let whole = text.rfind('\n').map_or("", |end| text.get(..end).unwrap_or_default());
-        whole.lines().map(Line::of).collect()
+        Ok(text_of(&self.0)?.lines().filter_map(|line| Line::of(line).ok()).collect())
     }
 
     /// Whether a figure was run at this size and commit.
@@ -89,8 +85,7 @@ impl Store {
             machine: Machine::here()?.told(),
             ..line.clone()
         };
-        let mut file = OpenOptions::new().create(true).append(true).open(&self.0).context("the lines")?;
-        writeln!(file, "{}", serde_json::to_string(&line)?).context("the lines")
+        append_line(&self.0, &serde_json::to_string(&line)?)
     }
 }
 

@@ -94,7 +94,7 @@ impl Ends {
 
     /// The outcome of a mutant; `attempt` runs it if it has none yet.
     fn of_or(&self, mutant: &Mutant, attempt: impl FnOnce() -> Result<End>) -> Result<End> {
-        if let Some(end) = self.of(mutant) {
+        if let Some(end) = self.of(mutant)? {
             return Ok(end);
         }
         let end = attempt()?;
@@ -102,9 +102,9 @@ impl Ends {
         Ok(end)
     }
 
-    fn of(&self, mutant: &Mutant) -> Option<End> {
-        let tried = self.0.done::<Tried>().into_iter();
-        tried.filter(|tried| tried.mutant == mutant.name).map(|tried| tried.end).next()
+    fn of(&self, mutant: &Mutant) -> Result<Option<End>> {
+        let mut tried = self.0.done::<Tried>()?.into_iter();
+        Ok(tried.find(|tried| tried.mutant == mutant.name).map(|tried| tried.end))
     }
 
     fn keep(&self, mutant: &Mutant, end: &End) -> Result<()> {
@@ -240,7 +240,7 @@ pub(super) fn run(size: &str, seed: Option<u64>) -> Result<Line> {
     let checkout = Checkout::open()?;
     let mutants = sample(list(&checkout)?, count, seed);
     let none = Mutant { name: "no change".to_owned(), ..Mutant::default() };
-    if known.of(&none).is_none() {
+    if known.of(&none)?.is_none() {
         match checkout.tested(ALL)? {
             End::Survived => known.keep(&none, &End::Survived)?,
             other => bail!("tests that fail without a change say nothing of mutants: {other:?}"),

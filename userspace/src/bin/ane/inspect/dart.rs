@@ -1,9 +1,10 @@
 //! `ane dart`.
 
 use std::fmt::{self, Write as _};
+use std::iter;
 
 use ane::count::count;
-use ane::inspect::{ContextTables, Tables, Translation};
+use ane::inspect::{ContextTables, MappedRun, Mapping, Tables, Translation};
 use anyhow::Result;
 use clap::Args;
 
@@ -119,16 +120,83 @@ fn window(page: &mut String, tables: &Tables, names: &str, translation: &Transla
     Ok(())
 }
 
-/// Mappings of the driver that the tables do not have.
+/// What the tables of a window lack of the driver's mappings.
 fn missing(page: &mut String, context: &ContextTables) -> fmt::Result {
-    let runs = || context.translations.first().into_iter().flat_map(|window| &window.runs);
-    for mapping in &context.mappings {
-        let is_there = runs().any(|run| {
-            run.address <= mapping.address && u64::from(mapping.address) < u64::from(run.address) + run.bytes
-        });
-        if !is_there {
-            writeln!(page, "    {:#010x} {} is not in the tables", mapping.address, mapping.usage)?;
+    let Some(first) = context.translations.first() else { return Ok(()) };
+    let others = context.translations.iter().skip(1).filter(|window| window.runs != first.runs);
+    for window in iter::once(first).chain(others) {
+        if window.more > 0 {
+            // What looks absent may be among them.
+            writeln!(page, "    {}: not all runs were told, so mappings are not looked for", window.window)?;
+            continue;
+        }
+        for mapping in &context.mappings {
+            let absent = u64::from(mapping.bytes).saturating_sub(translated(mapping, window));
+            if absent > 0 {
+                writeln!(
+                    page,
+                    "    {:#010x} {}: {absent:#x} of {:#x} bytes are not in the tables of {}",
+                    mapping.address, mapping.usage, mapping.bytes, window.window
+                )?;
+            }
         }
     }
     Ok(())
+}
+
+/// How many bytes of a mapping a window translates.
+fn translated(mapping: &Mapping, window: &Translation) -> u64 {
+    let (start, bytes) = (u64::from(mapping.address), u64::from(mapping.bytes));
+    let within = |run: &MappedRun| {
+        let first = u64::from(run.address);
+        let end = first.saturating_add(run.bytes).min(start.saturating_add(bytes));
+        end.saturating_sub(first.max(start))
+    };
+    window.runs.iter().map(within).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(name: &'static str, runs: &[(u32, u64)]) -> Translation {
+        let run = |&(address, bytes): &(u32, u64)| MappedRun {
+            address,
+            physical: 0x8_0000_0000,
+            bytes,
+            reads: true,
+            writes: false,
+            role: None,
+        };
+        Translation { window: name, base: 0, runs: runs.iter().map(run).collect(), more: 0, malformed: 0 }
+    }
+
+    fn told(translations: Vec<Translation>) -> String {
+        let mapping = Mapping { address: 0x8000, bytes: 0xc000, usage: "input".to_owned(), mapping: 0 };
+        let context = ContextTables {
+            name: "base".to_owned(),
+            stream: 0,
+            processes: Vec::new(),
+            waits: None,
+            mappings: vec![mapping],
+            translations,
+        };
+        let mut page = String::new();
+        missing(&mut page, &context).unwrap();
+        page
+    }
+
+    #[test]
+    fn mapping_is_looked_for_to_its_last_byte_and_in_every_window() {
+        let (whole, part) = ([(0x4000, 0x8000), (0xc000, 0x8000)], [(0x8000, 0x4000), (0x1_0000, 0x4000)]);
+        assert_eq!(told(vec![window("dart0", &whole), window("dart1", &whole)]), "");
+        let said = "    0x00008000 input: 0x4000 of 0xc000 bytes are not in the tables of dart1\n";
+        assert_eq!(told(vec![window("dart0", &whole), window("dart1", &part)]), said);
+    }
+
+    #[test]
+    fn mapping_that_was_perhaps_not_told_is_not_said_to_be_absent() {
+        let said = told(vec![Translation { more: 3, ..window("dart0", &[]) }]);
+        assert_eq!(said, "    dart0: not all runs were told, so mappings are not looked for\n");
+    }
 }
