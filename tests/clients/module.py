@@ -1,11 +1,11 @@
-"""Uses the Python module as people do, rightly and wrongly: module.py MODULE LIBRARY MODEL.anec"""
+"""Uses the Python module as people do, rightly and wrongly: module.py MODULE LIBRARY MODEL.anec CROSSED.anec"""
 import os
 import sys
 import threading
 
 import numpy as np
 
-module, library, path = sys.argv[1:]
+module, library, path, crossed = sys.argv[1:]
 sys.path.insert(0, module)
 import ane
 
@@ -54,6 +54,14 @@ def arrays_go_in_and_out():
             assert (model.predict(others)[0] == result).all()
 
 
+def shapes_are_those_of_the_bars_that_tasks_read_and_write():
+    with load(crossed) as model:
+        assert model.inputs == ((1, 4, 8, 8),) and model.outputs == ((1, 4, 1, 1),), (model.inputs, model.outputs)
+        [array] = tensors(model.inputs)
+        [result] = model.predict(array)
+        assert (result == array.astype(np.float32).mean((2, 3), keepdims=True).astype(np.float16)).all(), result
+
+
 def wrong_arrays_are_refused():
     with load() as model:
         arrays = tensors(model.inputs)
@@ -72,7 +80,7 @@ def wrong_arrays_are_refused():
 def wrong_files_are_refused():
     before = files()
     refused(FileNotFoundError, "/nonexistent", load, "/nonexistent")
-    refused(ValueError, "too short", load, "/dev/null")
+    refused(OSError, "no whole .anec", load, "/dev/null")
     refused(OSError, "no whole .anec", load, library)
     assert refused(OSError, "there is no engine", load, dev_id=1).filename == path
     refused(OSError, "there is no engine", load, dev_id=-1)
@@ -96,6 +104,16 @@ def too_many_models_say_so():
     why = refused(OSError, "taken", lambda: [models.append(load()) for _ in range(512)])
     assert len(models) > 1, why
     del models
+
+
+def shapes_of_other_tensors_are_refused():
+    from ctypes import c_uint64, get_errno
+
+    with load() as model:
+        raw, shape = model._library, (c_uint64 * 4)()
+        for call in (raw.pyane_input_shape, raw.pyane_output_shape):
+            for handle, index, into in [(model._handle, 2, shape), (model._handle, -1, shape), (model._handle, 0, None), (None, 0, shape)]:
+                assert call(handle, index, into) == -1 and get_errno() == 22, (handle, index)
 
 
 def handles_of_chance_are_refused():
@@ -132,9 +150,11 @@ def threads_share_a_model():
 
 
 arrays_go_in_and_out()
+shapes_are_those_of_the_bars_that_tasks_read_and_write()
 wrong_arrays_are_refused()
 wrong_files_are_refused()
 closed_models_say_so()
 too_many_models_say_so()
+shapes_of_other_tensors_are_refused()
 handles_of_chance_are_refused()
 threads_share_a_model()

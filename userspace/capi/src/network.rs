@@ -197,6 +197,12 @@ impl Network {
         })
     }
 
+    /// Batches, channels, rows and columns of the dense tensor that is copied for a BAR; zeros where only its buffer is known.
+    pub fn shape(&self, bar: usize) -> [u64; 4] {
+        let numbers = self.anec.nchw.get(bar).filter(|_| self.anec.layout(bar, self.tile_shift).is_some());
+        numbers.map_or([0; 4], |[n, c, h, w, ..]| [n, c, h, w].map(|extent| extent.get()))
+    }
+
     pub fn source(&self, index: usize) -> Option<&Buffer> {
         self.chans.get(self.source_bar(index)?)
     }

@@ -14,7 +14,6 @@ on a virtual engine.
 import ctypes
 import errno
 import os
-import struct
 import threading
 
 import numpy
@@ -27,14 +26,10 @@ _LIBRARIES = (
     "/usr/lib/libane_python.so",
 )
 
-# BARs of a program: outputs begin at this one, inputs follow.
-_BARS = 32
-_FIRST_OUTPUT = 4
+# Most tensors that the library takes or gives.
+_TENSORS = 32
 
-# The part of a file that says which tensors there are: how many are at _COUNTS, and each BAR's numbers at _SHAPES.
-_HEADER = 0x6A8
-_COUNTS = 0x20
-_SHAPES = 0xA8
+_Shape = ctypes.c_uint64 * 4
 
 
 def _library(path):
@@ -43,25 +38,25 @@ def _library(path):
         if path is None:
             raise FileNotFoundError("libane_python.so is not installed: say where it is, as lib_path=")
     library = ctypes.CDLL(path, use_errno=True)
-    tensors = [ctypes.c_void_p] * _BARS
+    if not hasattr(library, "pyane_input_shape"):
+        raise ImportError(f"{path} does not tell the shapes of tensors: use the library that came with this module")
+    tensors = [ctypes.c_void_p] * _TENSORS
+    shape = [ctypes.c_int, ctypes.POINTER(_Shape)]
     library.pyane_init.argtypes = [ctypes.c_char_p, ctypes.c_int]
     library.pyane_init.restype = ctypes.c_void_p
-    for function, arguments in [("free", []), ("exec", []), ("send", tensors), ("read", tensors)]:
+    functions = {"free": [], "exec": [], "send": tensors, "read": tensors, "input_shape": shape, "output_shape": shape}
+    for function, arguments in functions.items():
         function = getattr(library, "pyane_" + function)
         function.argtypes, function.restype = [ctypes.c_void_p] + arguments, ctypes.c_int
     return library
 
 
-def _shapes(path):
-    """The shapes of a program's inputs and of its outputs."""
-    with open(path, "rb") as file:
-        header = file.read(_HEADER)
-    if len(header) < _HEADER:
-        raise ValueError(f"{path} is too short for a .anec; `ane convert` makes one of a .hwx")
-    inputs, outputs = struct.unpack_from("<2I", header, _COUNTS)
-    shapes = [struct.unpack_from("<4Q", header, _SHAPES + 48 * bar) for bar in range(_BARS)]
-    first_input = _FIRST_OUTPUT + outputs
-    return tuple(shapes[first_input : first_input + inputs]), tuple(shapes[_FIRST_OUTPUT:first_input])
+def _shapes(function, handle):
+    """The shapes of a program's inputs or outputs, as `function` tells one after the other."""
+    shapes, shape = [], _Shape()
+    while function(handle, len(shapes), shape) == 0:
+        shapes.append(tuple(shape))
+    return tuple(shapes)
 
 
 def _failure(path):
@@ -85,10 +80,12 @@ class Model:
         self._lock = threading.Lock()
         self._library = _library(lib_path)
         path = os.fspath(path)
-        self.inputs, self.outputs = _shapes(path)
         self._handle = self._library.pyane_init(os.fsencode(path), dev_id)
         if self._handle is None:
             raise _failure(path)
+        # The library copies as many elements as these shapes have; another opinion of them would be memory overrun.
+        self.inputs = _shapes(self._library.pyane_input_shape, self._handle)
+        self.outputs = _shapes(self._library.pyane_output_shape, self._handle)
 
     def predict(self, arrays):
         """Runs the program: takes a list of float16 arrays, one for each input, and gives one for each output.
@@ -143,4 +140,4 @@ def _dense(index, array, shape):
 
 
 def _pointers(arrays):
-    return [array.ctypes.data for array in arrays] + [None] * (_BARS - len(arrays))
+    return [array.ctypes.data for array in arrays] + [None] * (_TENSORS - len(arrays))

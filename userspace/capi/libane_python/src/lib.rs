@@ -1,4 +1,5 @@
-//! `libane_python`: the five functions that the Python binding of the Linux driver loads (client-abi).
+//! `libane_python`: the five functions that the Python binding of the Linux driver loads (client-abi), and two that tell a
+//! tensor's shape, for `ane.py`.
 //!
 //! Tensors are dense halves in NCHW order, one pointer for each of 32 possible ones; those that a program does not have
 //! are not looked at. Every function but `pyane_init` gives 0, or -1 and `errno`, which is `EINVAL` for a handle that
@@ -71,4 +72,38 @@ with_tensors! {
 with_tensors! {
     /// Copies all outputs out.
     pyane_read, dst_count, tile_read
+}
+
+/// Declares a function that tells the shape of a program's tensor.
+macro_rules! with_shape {
+    ($( #[doc = $doc:literal] )* $name:ident, $bar:ident) => {
+        $( #[doc = $doc] )*
+        ///
+        /// `shape` gets batches, channels, rows and columns; zeros for a tensor of which the file gives no shape. `EINVAL` if the
+        /// program has not that many tensors.
+        ///
+        /// # Safety
+        ///
+        /// `shape` is null or has room for four numbers.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(handle: *mut c_void, index: c_int, shape: *mut [u64; 4]) -> c_int {
+            answer(table::with(handle, |network| {
+                let bar = usize::try_from(index).ok().and_then(|index| network.$bar(index));
+                let bar = bar.filter(|_| !shape.is_null()).ok_or_else(invalid)?;
+                // SAFETY: the caller has room for four numbers there, which nobody else uses meanwhile.
+                unsafe { shape.write_unaligned(network.shape(bar)) };
+                Ok(())
+            }))
+        }
+    };
+}
+
+with_shape! {
+    /// Tells the shape of an input, as `pyane_send` copies it.
+    pyane_input_shape, source_bar
+}
+
+with_shape! {
+    /// Tells the shape of an output, as `pyane_read` copies it.
+    pyane_output_shape, destination_bar
 }
