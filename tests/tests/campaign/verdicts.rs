@@ -68,6 +68,36 @@ fn array(value: f32) -> Vec<u8> {
     bytes
 }
 
+/// The same of one number in singles: the others are 1.
+fn singles(first: f32) -> Vec<u8> {
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 2, 8), }";
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.bytes());
+    bytes.extend((0..64).flat_map(|place| if place == 0 { first } else { 1.0 }.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn arrays_whose_numbers_change_as_halves_are_told_in_the_line_of_their_case() {
+    let rig = CampaignFolder::new(
+        r#"
+        [[program]]
+        path = "relu.anec"
+        inputs = { x = "x.npy" }
+        expect.arrays = "y.npy"
+    "#,
+    );
+    rig.file("x.npy", &singles(f32::INFINITY));
+    rig.file("y.npy", &singles(1e6));
+    assert!(rig.run("lines", &[]).status.success());
+    let report = rig.report(&["lines"]);
+    let outcome = &report.records()[0].outcome;
+    let told =
+        "x.npy: converted from <f4 to fp16; y.npy: converted from <f4 to fp16, 1 beyond the largest half";
+    assert_eq!((outcome.verdict, outcome.converted.as_deref()), (Verdict::Passed, Some(told)));
+}
+
 #[test]
 fn each_case_gets_its_verdict() {
     let rig = mixed();

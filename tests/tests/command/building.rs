@@ -25,6 +25,27 @@ fn description_becomes_a_program_that_runs() {
 }
 
 #[test]
+fn numbers_that_change_as_halves_are_noted_or_refused() {
+    let scratch = Scratch::new();
+    // 0.1 is rounded, 1e9 is beyond a half, and -inf was infinite before.
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }".to_owned();
+    let mut array = b"\x93NUMPY\x01\x00".to_vec();
+    array.extend((header.len() as u16).to_le_bytes());
+    array.extend(header.bytes());
+    array.extend([0.1_f32, 1e9, f32::NEG_INFINITY, 2.0].iter().flat_map(|value| value.to_le_bytes()));
+    scratch.file("w.npy", &array);
+    let text = "x = input 4x1x1\nk = constant 4x1x1 values=w.npy\ns = scalar 0.3\na = add x k\ny = add a s\noutput y\n";
+    let description = scratch.file("net.txt", text.as_bytes());
+    let page = printed(&["build", &description, "-o", &scratch.at("net.anec")]);
+    let note = "  note: w.npy: converted from <f4 to fp16, 1 rounded, 1 beyond the largest half\n";
+    assert!(page.contains(note), "{page}");
+    assert!(page.contains("  note: numbers of the description in fp16: 1 rounded\n"), "{page}");
+    let description = scratch.file("inf.txt", text.replace("0.3", "1e6").as_bytes());
+    let message = refused(1, &["build", &description, "-o", &scratch.at("inf.anec")]);
+    assert!(message.contains("line 3: value=1e6 is beyond 65504, the largest half"), "{message}");
+}
+
+#[test]
 fn compiled_program_keeps_the_shapes_and_the_layers_of_its_model() {
     let scratch = Scratch::new();
     let mut net = Onnx::new(3);

@@ -171,6 +171,23 @@ fn masks_are_neither_rounded_constants_nor_differences() {
 }
 
 #[test]
+fn epsilon_of_a_reduction_is_a_constant_that_notes_name_when_it_is_rounded() {
+    for (epsilon, is_noted) in [(1e-5, true), (1e-12, true), (0.5, false)] {
+        let mut net = Onnx::new(1);
+        let x = net.input("x", &[3, 64]);
+        let epsilon = net.singles(&[], &[epsilon]);
+        let square = net.node("Mul", &[&x, &x], &[]);
+        let mean = net.node("ReduceMean", &[&square], &[("axes", Integers(vec![-1]))]);
+        let sum = net.node("Add", &[&mean, &epsilon], &[]);
+        let root = net.node("Sqrt", &[&sum], &[]);
+        net.node_to("Div", &[&x, &root], "y", &[]);
+        net.output("y", &[3, 64]);
+        let notes = compiled(&net.finish()).notes;
+        assert_eq!(notes.iter().any(|note| note.contains("rounded")), is_noted, "{notes:?}");
+    }
+}
+
+#[test]
 fn notes_name_surfaces_of_wider_numbers_and_constants_that_no_half_holds() {
     let mut net = Onnx::new(1);
     let x = net.input("x", &[2]);

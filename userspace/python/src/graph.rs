@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use ane::build::{
     BuildError, Channels, Convolution, Graph as Builder, Padding, Shape, Tail, Tensor, Weights, script,
 };
+use ane::tensor::Conversion;
 use half::f16;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -90,7 +91,10 @@ impl Graph {
         epsilon: f64,
     ) -> PyResult<usize> {
         let (x, gamma, beta) = (self.tensor(x)?, self.tensor(gamma)?, self.tensor(beta)?);
-        let made = self.builder.layer_norm_columns(x, gamma, beta, f16::from_f64(epsilon));
+        let epsilon = Conversion::default()
+            .epsilon(epsilon)
+            .map_err(|why| raise::wrong_value(format!("epsilon={epsilon} {why}")))?;
+        let made = self.builder.layer_norm_columns(x, gamma, beta, epsilon);
         self.keep(py, made)
     }
 

@@ -140,6 +140,9 @@ pub struct Outcome {
     /// The behaviour that it relied on and that no source establishes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inferred: Option<String>,
+    /// What became of arrays when they were made halves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub converted: Option<String>,
     /// Tasks of the program.
     #[serde(default)]
     pub tasks: u32,
@@ -163,15 +166,26 @@ impl Outcome {
             wrong_elements: None,
             sha256: None,
             inferred: None,
+            converted: None,
             tasks: 0,
             milliseconds: 0.0,
         }
     }
 
     pub fn because(verdict: Verdict, reason: impl std::fmt::Display) -> Self {
-        let reason: String = reason.to_string().chars().take(REASON_MAX).collect();
-        Self { reason: Some(reason), ..Self::of(verdict) }
+        Self { reason: Some(cut(&reason.to_string())), ..Self::of(verdict) }
     }
+
+    /// Adds what became of an array in a file, if that is anything.
+    pub fn tell(&mut self, file: &Path, told: Option<String>) {
+        let Some(told) = told else { return };
+        let before = self.converted.take().map_or(String::new(), |before| format!("{before}; "));
+        self.converted = Some(cut(&format!("{before}{}: {told}", file.display())));
+    }
+}
+
+fn cut(reason: &str) -> String {
+    reason.chars().take(REASON_MAX).collect()
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ane_device::Options;
@@ -29,7 +29,7 @@ use crate::tensor::{Tensor, elements, npy};
 pub struct Runner {
     devices: Vec<(Where, Device)>,
     /// The last program: cases of one program come one after the other.
-    model: Option<(std::path::PathBuf, Model)>,
+    model: Option<(PathBuf, Model)>,
 }
 
 /// Where a case runs.
@@ -45,7 +45,12 @@ struct Carried {
     outputs: Vec<Got>,
     /// The behaviour that it relied on and that no source establishes.
     inferred: Option<String>,
+    /// What became of the inputs' arrays when they were made halves.
+    converted: Conversions,
 }
+
+/// Files of arrays, each with what became of its numbers.
+type Conversions = Vec<(PathBuf, Option<String>)>;
 
 /// Why a case did not come to its comparison.
 type Ended = Box<Outcome>;
@@ -67,10 +72,11 @@ impl Runner {
     fn try_run(&mut self, case: &Case) -> Result<Outcome, Ended> {
         self.load(&case.file(Path::new(&case.program)))?;
         let here = Where { location: Location::Embedded, numerics: case.numerics.clone() };
-        let Carried { inputs, outputs, inferred } = self.carry_out(case, &here)?;
+        let Carried { inputs, outputs, inferred, converted } = self.carry_out(case, &here)?;
         let mut outcome = Outcome::of(Verdict::Passed);
         outcome.sha256 = Some(sha256(&outputs));
         outcome.inferred = inferred;
+        converted.into_iter().for_each(|(file, told)| outcome.tell(&file, told));
         let wanted = match &case.expect {
             Expect::Nothing => {
                 outcome.verdict = Verdict::Ran;
@@ -83,7 +89,7 @@ impl Runner {
                 }
                 return Ok(outcome);
             }
-            Expect::Arrays(files) => arrays(case, files, &outputs)?,
+            Expect::Arrays(files) => arrays(case, files, &outputs, &mut outcome)?,
             Expect::Meaning(text) => meant(text, &inputs, &outputs)?,
             Expect::Numerics(other) => {
                 let there = Where { numerics: other.clone(), ..here };
@@ -139,7 +145,7 @@ impl Runner {
         let inferred = device.with_embedded(|driver| driver.bus_mut().device_mut().ane().take_inferred());
         let inferred = inferred.filter(|inferred| !inferred.is_none()).map(|inferred| inferred.to_string());
         match done {
-            Ok((inputs, outputs)) => Ok(Carried { inputs, outputs, inferred }),
+            Ok((inputs, outputs, converted)) => Ok(Carried { inputs, outputs, inferred, converted }),
             Err(ended) => {
                 self.devices.retain(|(known, _)| known != place);
                 Err(ended)
@@ -161,11 +167,12 @@ impl Runner {
     }
 }
 
-type Tensors = (Vec<(String, Tensor)>, Vec<Got>);
+type Tensors = (Vec<(String, Tensor)>, Vec<Got>, Conversions);
 
 fn run(case: &Case, model: &Model, device: &Device) -> Result<Tensors, Ended> {
     let mut session = Session::load(device, model).map_err(|why| of_session(&why))?;
-    let inputs = inputs(case, &session)?;
+    let mut converted = Conversions::new();
+    let inputs = inputs(case, &session, &mut converted)?;
     for (index, (_, tensor)) in inputs.iter().enumerate() {
         session.set(&index.to_string(), tensor).map_err(|why| of_session(&why))?;
     }
@@ -175,11 +182,15 @@ fn run(case: &Case, model: &Model, device: &Device) -> Result<Tensors, Ended> {
         let tensor = session.get(&index.to_string()).map_err(|why| of_session(&why))?;
         Ok(Got { name: surface.name.to_string(), element: surface.element, tensor })
     });
-    Ok((inputs, outputs.collect::<Result<_, Ended>>()?))
+    Ok((inputs, outputs.collect::<Result<_, Ended>>()?, converted))
 }
 
 /// Every input by rising BAR: from a file, or random.
-fn inputs(case: &Case, session: &Session) -> Result<Vec<(String, Tensor)>, Ended> {
+fn inputs(
+    case: &Case,
+    session: &Session,
+    converted: &mut Conversions,
+) -> Result<Vec<(String, Tensor)>, Ended> {
     let surfaces: Vec<_> = session.inputs().collect();
     let mut given = vec![None; surfaces.len()];
     for (name, file) in &case.inputs {
@@ -196,7 +207,9 @@ fn inputs(case: &Case, session: &Session) -> Result<Vec<(String, Tensor)>, Ended
                 let named =
                     |why: &dyn std::fmt::Display| ended(Verdict::Error, format!("{}: {why}", path.display()));
                 let array = read(&path, elements(surface.shape)).map_err(|why| named(&why))?;
-                array.to_tensor_of(surface).map_err(|why| named(&why))?.0
+                let (tensor, conversion) = array.to_tensor_of(surface).map_err(|why| named(&why))?;
+                converted.push((file.clone(), conversion.of_array(array.header().number)));
+                tensor
             }
         };
         Ok((surface.name.to_string(), tensor))
@@ -211,8 +224,9 @@ fn read(path: &Path, limit: u64) -> Result<npy::Array, npy::Error> {
 /// The expected outputs out of files.
 fn arrays(
     case: &Case,
-    files: &std::collections::BTreeMap<String, std::path::PathBuf>,
+    files: &std::collections::BTreeMap<String, PathBuf>,
     outputs: &[Got],
+    outcome: &mut Outcome,
 ) -> Result<Vec<Vec<f64>>, Ended> {
     outputs
         .iter()
@@ -223,10 +237,13 @@ fn arrays(
             let named = names.iter().find_map(|name| files.get(name).filter(|_| !name.is_empty()));
             let file = named.or_else(|| files.get("").filter(|_| outputs.len() == 1));
             let missing = || ended(Verdict::Error, format!("no array is given for output {:?}", got.name));
-            let path = case.file(file.ok_or_else(missing)?);
+            let file = file.ok_or_else(missing)?;
+            let path = case.file(file);
             let named = |why: npy::Error| ended(Verdict::Error, format!("{}: {why}", path.display()));
             let array = read(&path, got.tensor.values().len() as u64).map_err(named)?;
-            Ok(array.halves().0.into_iter().map(half::f16::to_f64).collect())
+            let (values, conversion) = array.halves();
+            outcome.tell(file, conversion.of_array(array.header().number));
+            Ok(values.into_iter().map(half::f16::to_f64).collect())
         })
         .collect()
 }

@@ -3,13 +3,17 @@
 //! The engine wants each row of a plane at a multiple of 64 bytes; people have dense arrays, mostly in `.npy` files.
 //!
 //! * [`Tensor`]: a dense array of halves.
+//! * [`Conversion`]: what becomes of numbers that are made halves.
 //! * [`npy`]: the files of NumPy, in and out.
 //! * [`tile`]: dense to what the engine reads, and back.
 //! * [`bytes`]: the same of surfaces whose elements are bytes.
 
 pub mod bytes;
+mod halves;
 pub mod npy;
 pub mod tile;
+
+pub use halves::{Conversion, Unfit};
 
 use half::f16;
 use thiserror::Error;

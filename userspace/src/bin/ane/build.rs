@@ -21,7 +21,8 @@ use crate::files::{self, Existing};
 ///
 /// The description has a line for each tensor: `NAME = OPERATION OPERANDS KEY=VALUE...`, and a line `output NAME` for each
 /// tensor that the client reads. --operations lists the operations. Values are a number for all elements, random:SEED, or
-/// a .npy file in the folder of the description.
+/// a .npy file in the folder of the description. They become fp16: what is rounded is noted; a number in the description that would
+/// become infinite is refused, and so is an epsilon that would become 0.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -60,15 +61,20 @@ pub(crate) fn run(args: &Build) -> Result<()> {
         .map_err(|_| anyhow!("{name}: is no text"))
         .advise(Exit::Refused, "`ane build --operations` says what may stand there")?;
     let folder = description.parent().unwrap_or(Path::new(""));
-    let built =
-        script::build_within(&text, args.values_max, |array, count| values(&folder.join(array), count))
-            .map_err(|why| {
-                let advice = match why.why {
-                    Why::TooMany { .. } => "give it more with --values-max",
-                    _ => "`ane build --operations` says what may stand there",
-                };
-                Failure::new(Exit::Refused, format_args!("{name}: {why}"), advice)
-            })?;
+    let mut notes = Vec::new();
+    let array = |array: &str, count| {
+        let (values, note) = values(&folder.join(array), count)?;
+        notes.extend(note.map(|note| format!("{}: {note}", printable(array))));
+        Ok(values)
+    };
+    let (built, conversion) = script::build_and_tell(&text, args.values_max, array).map_err(|why| {
+        let advice = match why.why {
+            Why::TooMany { .. } => "give it more with --values-max",
+            _ => "`ane build --operations` says what may stand there",
+        };
+        Failure::new(Exit::Refused, format_args!("{name}: {why}"), advice)
+    })?;
+    notes.extend(conversion.words().map(|words| format!("numbers of the description in fp16: {words}")));
     files::save(output, &built.to_anec()?, Existing::forced(args.force))?;
     writeln!(
         page,
@@ -84,16 +90,19 @@ pub(crate) fn run(args: &Build) -> Result<()> {
         let (direction, bar) = (surface.direction.name(), surface.bar);
         writeln!(page, "  {direction:<8}  {:<16} {shape:?}, BAR {bar}", printable(&surface.name))?;
     }
+    for note in &notes {
+        writeln!(page, "  note: {note}")?;
+    }
     files::print(page.as_bytes())
 }
 
-/// The elements of an array of any shape that has so many.
-fn values(path: &Path, count: u64) -> Result<Vec<f16>, String> {
+/// The elements of an array of any shape that has so many, and what became of them as halves.
+fn values(path: &Path, count: u64) -> Result<(Vec<f16>, Option<String>), String> {
     let file = File::open(path).map_err(|why| why.to_string())?;
     let array = Array::read(BufReader::new(file), count).map_err(|why| why.to_string())?;
-    let (values, _) = array.halves();
+    let (values, conversion) = array.halves();
     if values.len() as u64 == count {
-        Ok(values)
+        Ok((values, conversion.of_array(array.header().number)))
     } else {
         Err(format!("has {} elements, wanted are {count}", values.len()))
     }

@@ -2,6 +2,7 @@
 
 use super::super::BuildError;
 use super::LINES_MAX;
+use crate::tensor::Unfit;
 
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {why}")]
@@ -27,6 +28,8 @@ pub enum Why {
     Missing { operation: String, key: &'static str },
     #[error("{key}={value} is not {wanted}")]
     Value { key: String, value: String, wanted: &'static str },
+    #[error("{key}={value} {why}")]
+    Unfit { key: String, value: String, why: Unfit },
     #[error("{operation} takes {wanted} operands, here are {given}")]
     Operands { operation: String, wanted: usize, given: usize },
     #[error("{count} values are more than the {left} that are left of the script's {budget}")]

@@ -1,6 +1,6 @@
 //! Lines that become several tasks.
 
-use super::words::{Words, axes, axis, count, double, extents, list, range, shape, wrong, zeros};
+use super::words::{Words, axes, axis, count, extents, list, range, shape, wrong, zeros};
 use super::{Script, Why};
 use crate::build::{Axis, Comparison, Cut, Edge, Map, Padding, Pool, Sides, Statistic, Tensor};
 
@@ -65,7 +65,8 @@ impl Script<'_> {
             }
             "to_power" => {
                 let [x] = self.operands(words)?;
-                self.graph.to_power(x, double("exponent", words.need("exponent")?)?)?
+                let exponent = words.need("exponent")?;
+                self.graph.to_power(x, words.number("exponent", exponent)?)?
             }
             "permute" => {
                 let [x] = self.operands(words)?;
@@ -116,7 +117,7 @@ impl Script<'_> {
             return Err(Why::Form { wanted: "NAME = NORM X ..." });
         };
         let (scale, offset) = (rest.first().copied(), rest.get(1).copied());
-        let epsilon = words.take("epsilon").map_or(Ok(1e-5), |value| double("epsilon", value))?;
+        let epsilon = words.epsilon()?;
         if operation == "group_norm" {
             let groups = count("groups", words.need("groups")?)?;
             return Ok(self.graph.group_norm(x, groups, scale, offset, epsilon)?);
@@ -162,7 +163,7 @@ impl Script<'_> {
 
 fn map(operation: &str, words: &mut Words<'_>) -> Result<Option<Map>, Why> {
     let mut number = |key: &'static str, otherwise: Option<f64>| match (words.take(key), otherwise) {
-        (Some(value), _) => double(key, value),
+        (Some(value), _) => words.number(key, value),
         (None, Some(otherwise)) => Ok(otherwise),
         (None, None) => Err(Why::Missing { operation: operation.to_owned(), key }),
     };
@@ -234,7 +235,7 @@ fn padding(words: &mut Words<'_>) -> Result<(Sides, Edge), Why> {
         Some("nearest") => Edge::Nearest,
         Some("mirrored") => Edge::Mirrored,
         Some("wrapped") => Edge::Wrapped,
-        Some(value) => Edge::Value(double("edge", value)?),
+        Some(value) => Edge::Value(words.number("edge", value)?),
     };
     Ok((sides, edge))
 }

@@ -11,7 +11,8 @@
 //!
 //! A line names a tensor, an operation, its operands, and what else the operation wants as `key=value` or a word alone.
 //! [`OPERATIONS`] lists them. Values are a number, which stands for all of them, `random:SEED`, or the name of an array
-//! that the caller looks up. Padding is a number for all sides, or four: above, below, left and right.
+//! that the caller looks up. Numbers become halves: one may be rounded, but one that would become infinite is refused, and so is an
+//! epsilon that would become 0. Padding is a number for all sides, or four: above, below, left and right.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod error;
@@ -29,7 +30,7 @@ use words::Words;
 
 use super::{Built, Graph, Tensor};
 use crate::container::Axes;
-use crate::tensor;
+use crate::tensor::{self, Conversion};
 
 /// Longest script, in lines: as many as a program has tasks, near enough.
 const LINES_MAX: usize = 1 << 16;
@@ -142,9 +143,18 @@ pub fn build(text: &str, array: impl FnMut(&str, u64) -> Result<Vec<f16>, String
 pub fn build_within(
     text: &str,
     budget: u64,
-    mut array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>,
+    array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>,
 ) -> Result<Built, Error> {
-    let mut script = Script { graph: Graph::new(), tensors: BTreeMap::new(), array: &mut array };
+    build_and_tell(text, budget, array).map(|(built, _)| built)
+}
+
+/// The same, with what became of the numbers in the text when they were made halves.
+pub fn build_and_tell(
+    text: &str,
+    budget: u64,
+    mut array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>,
+) -> Result<(Built, Conversion), Error> {
+    let mut script = Script::new(Graph::new(), BTreeMap::new(), &mut array);
     script.graph.set_values_max(budget);
     let mut lines = 0;
     for (line, text) in (1..).zip(text.lines()) {
@@ -152,7 +162,8 @@ pub fn build_within(
         let outcome = if line > LINES_MAX { Err(Why::TooLong) } else { script.line(text) };
         outcome.map_err(|why| Error { line, why })?;
     }
-    script.graph.build().map_err(|why| Error { line: lines + 1, why: why.into() })
+    let built = script.graph.build().map_err(|why| Error { line: lines + 1, why: why.into() })?;
+    Ok((built, script.conversion))
 }
 
 /// Adds what one line describes to a graph: an operation, and its words. The operands are `%0`, `%1` and so on.
@@ -182,7 +193,7 @@ pub fn add(
     mut array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>,
 ) -> Result<Tensor, Why> {
     let tensors = (0..).zip(operands).map(|(index, &tensor)| (format!("%{index}"), tensor)).collect();
-    let mut script = Script { graph: std::mem::take(graph), tensors, array: &mut array };
+    let mut script = Script::new(std::mem::take(graph), tensors, &mut array);
     // A line by itself has what a whole script has.
     script.graph.set_values_max(script.graph.values_taken() + VALUES_MAX);
     let made = script.operation("", operation, words);
@@ -198,6 +209,14 @@ struct Script<'a> {
     graph: Graph,
     tensors: BTreeMap<String, Tensor>,
     array: Arrays<'a>,
+    /// What became of the numbers in the text.
+    conversion: Conversion,
+}
+
+impl<'a> Script<'a> {
+    fn new(graph: Graph, tensors: BTreeMap<String, Tensor>, array: Arrays<'a>) -> Self {
+        Self { graph, tensors, array, conversion: Conversion::default() }
+    }
 }
 
 impl Script<'_> {
@@ -229,6 +248,7 @@ impl Script<'_> {
     fn operation(&mut self, name: &str, operation: &str, words: &[&str]) -> Result<Tensor, Why> {
         let mut words = Words::of(operation, words);
         let made = self.make(name, operation, &mut words)?;
+        self.conversion += words.conversion;
         words.finish()?;
         Ok(made)
     }
@@ -240,11 +260,11 @@ impl Script<'_> {
         tensors.try_into().map_err(|_| wrong)
     }
 
-    fn values(&mut self, key: &str, value: &str, count: u64) -> Result<Vec<f16>, Why> {
+    fn values(&mut self, words: &mut Words<'_>, key: &str, value: &str, count: u64) -> Result<Vec<f16>, Why> {
         // They are counted when the graph has them.
         self.graph.check_values(count)?;
-        if let Ok(all) = value.parse::<f32>() {
-            return Ok(vec![f16::from_f32(all); count as usize]);
+        if value.parse::<f64>().is_ok() {
+            return Ok(vec![words.half(key, value)?; count as usize]);
         }
         if let Some(seed) = value.strip_prefix("random:") {
             let wrong =

@@ -3,7 +3,7 @@
 use ane_uapi::hw::td::activation::ActivationTable;
 use half::f16;
 
-use super::words::{Words, axes, axis, count, extents, number, range, shape, zeros};
+use super::words::{Words, axes, axis, count, extents, range, shape, zeros};
 use super::{Script, Why};
 use crate::build::{
     BuildError, Channels, Convolution, Element, Graph, Over, Padding, Reduce, Statistic, Tail, Tensor,
@@ -24,13 +24,16 @@ impl Script<'_> {
             let [x] = self.operands(words)?;
             return Ok(pass(&mut self.graph, x)?);
         }
-        let epsilon = f16::from_f32(1e-5);
         Ok(match operation {
             "input" => self.graph.input(name, shape("shape", words.only()?)?)?,
-            "scalar" => self.graph.scalar(number("value", words.only()?)?)?,
+            "scalar" => {
+                let value = words.only()?;
+                self.graph.scalar(words.half("value", value)?)?
+            }
             "constant" => {
                 let shape = shape("shape", words.only()?)?;
-                let values = self.values("values", words.need("values")?, shape.elements())?;
+                let values = words.need("values")?;
+                let values = self.values(words, "values", values, shape.elements())?;
                 self.graph.constant(shape, &values)?
             }
             "convolution" | "linear" | "transposed_convolution" => self.convolution(operation, words)?,
@@ -39,10 +42,10 @@ impl Script<'_> {
             "leaky_relu" | "clamp" => {
                 let table = match operation {
                     "clamp" => {
-                        let low = number("low", words.need("low")?)?;
-                        activation::clamp(low, number("high", words.need("high")?)?)
+                        let low = words.needed_half("low")?;
+                        activation::clamp(low, words.needed_half("high")?)
                     }
-                    _ => activation::leaky_relu(number("slope", words.need("slope")?)?),
+                    _ => activation::leaky_relu(words.needed_half("slope")?),
                 };
                 let [x] = self.operands(words)?;
                 self.graph.activation(x, table)?
@@ -66,11 +69,11 @@ impl Script<'_> {
             }
             "layer_norm" => {
                 let [x] = self.operands(words)?;
-                self.graph.layer_norm(x, words.number("epsilon", epsilon)?)?
+                self.graph.layer_norm(x, f16::from_f64(words.epsilon()?))?
             }
             "instance_norm" => {
                 let [x] = self.operands(words)?;
-                self.graph.instance_norm(x, words.number("epsilon", epsilon)?)?
+                self.graph.instance_norm(x, f16::from_f64(words.epsilon()?))?
             }
             _ => self
                 .layer(operation, words)?
@@ -108,8 +111,10 @@ impl Script<'_> {
         let (all, of_group) = if is_turned { (inputs, outputs) } else { (outputs, inputs) };
         let each = taps.saturating_mul((of_group / groups.max(1)).into());
         let wanted = each.saturating_mul(all.into());
-        let weights = self.values("weights", words.need("weights")?, wanted)?;
-        let bias = words.take("bias").map(|bias| self.values("bias", bias, outputs.into())).transpose()?;
+        let weights = words.need("weights")?;
+        let weights = self.values(words, "weights", weights, wanted)?;
+        let bias = words.take("bias");
+        let bias = bias.map(|bias| self.values(words, "bias", bias, outputs.into())).transpose()?;
         let convolution = Convolution {
             stride,
             padding,

@@ -163,3 +163,53 @@ fn line_whose_task_is_one_too_many_is_named() {
     assert!(told.contains("number of tasks is 65536, which has to be from 1 to 65535"), "{told}");
     assert!(!told.starts_with("line 103"), "{told}");
 }
+
+#[test]
+fn number_that_would_be_infinite_is_refused_and_infinity_is_not() {
+    for line in [
+        "s = scalar VALUE",
+        "s = constant 1x1x2 values=VALUE",
+        "s = leaky_relu x slope=VALUE",
+        "s = clamp x low=0 high=VALUE",
+        "s = clip x low=0 high=VALUE",
+        "s = affine x scale=VALUE",
+        "s = linear x outputs=4 weights=1 bias=VALUE",
+        "s = pad x rows=1,1 edge=VALUE",
+        "s = layer_norm x epsilon=VALUE",
+        "s = rms_norm x over=channels epsilon=VALUE",
+    ] {
+        let text =
+            |value| format!("x = input 4x4x8\n{}\ny = multiply x s\noutput y", line.replace("VALUE", value));
+        for value in ["1e6", "-65520", "1e39", "1e400"] {
+            let why = refused(&text(value));
+            assert!(why.contains(&format!("={value} is beyond 65504, the largest half")), "{line}: {why}");
+        }
+        for meant in ["inf", "-infinity", "nan", "65504"] {
+            let why = build(&text(meant), no_arrays).err().map_or(String::new(), |why| why.to_string());
+            assert!(!why.contains("half"), "{line} with {meant}: {why}");
+        }
+    }
+}
+
+#[test]
+fn epsilon_that_would_be_zero_is_refused_and_zero_is_not() {
+    for line in [
+        "y = layer_norm x epsilon=",
+        "y = instance_norm x epsilon=",
+        "y = layer_norm_over x over=channels epsilon=",
+        "y = rms_norm x over=channels epsilon=",
+        "y = group_norm x groups=2 epsilon=",
+    ] {
+        let text = |value: &str| format!("x = input 4x4x8\n{line}{value}\noutput y");
+        let why = refused(&text("1e-12"));
+        assert!(why.starts_with("line 2: epsilon=1e-12 is so small that a half of it is 0"), "{why}");
+        assert!(build(&text("0"), no_arrays).is_ok() && build(&text("1e-7"), no_arrays).is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn numbers_that_are_rounded_are_told() {
+    let text = "x = input 4x4x8\ny = affine x scale=0.1 offset=0.5\nz = leaky_relu y slope=0.3\noutput z";
+    let (_, conversion) = build_and_tell(text, VALUES_MAX, no_arrays).unwrap();
+    assert_eq!(conversion.words().as_deref(), Some("2 rounded"));
+}

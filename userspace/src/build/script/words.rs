@@ -7,16 +7,20 @@ use half::f16;
 
 use super::super::{Axis, Padding, Shape};
 use super::Why;
+use crate::tensor::{Conversion, Unfit};
 
 pub(super) struct Words<'a> {
     pub(super) operation: &'a str,
     pub(super) operands: Vec<&'a str>,
     pairs: BTreeMap<&'a str, &'a str>,
+    /// What became of the numbers so far.
+    pub(super) conversion: Conversion,
 }
 
 impl<'a> Words<'a> {
     pub(super) fn of(operation: &'a str, words: &[&'a str]) -> Self {
-        let mut split = Self { operation, operands: Vec::new(), pairs: BTreeMap::new() };
+        let (operands, pairs, conversion) = (Vec::new(), BTreeMap::new(), Conversion::default());
+        let mut split = Self { operation, operands, pairs, conversion };
         for &word in words {
             match word.split_once('=') {
                 Some((key, value)) => drop(split.pairs.insert(key, value)),
@@ -39,8 +43,41 @@ impl<'a> Words<'a> {
         self.take(key).is_some()
     }
 
-    pub(super) fn number(&mut self, key: &str, otherwise: f16) -> Result<f16, Why> {
-        self.take(key).map_or(Ok(otherwise), |value| number(key, value))
+    /// A number that the engine gets as a half.
+    pub(super) fn number(&mut self, key: &str, value: &str) -> Result<f64, Why> {
+        let number = double(key, value)?;
+        self.fit(key, value, number, Conversion::bounded)
+    }
+
+    pub(super) fn half(&mut self, key: &str, value: &str) -> Result<f16, Why> {
+        self.number(key, value).map(f16::from_f64)
+    }
+
+    pub(super) fn needed_half(&mut self, key: &'static str) -> Result<f16, Why> {
+        let value = self.need(key)?;
+        self.half(key, value)
+    }
+
+    /// The number below a root.
+    pub(super) fn epsilon(&mut self) -> Result<f64, Why> {
+        let key = "epsilon";
+        let Some(value) = self.take(key) else { return Ok(1e-5) };
+        self.fit(key, value, double(key, value)?, Conversion::epsilon)
+    }
+
+    /// The number, if a half can stand for it.
+    fn fit(
+        &mut self,
+        key: &str,
+        value: &str,
+        number: f64,
+        half: fn(&mut Conversion, f64) -> Result<f16, Unfit>,
+    ) -> Result<f64, Why> {
+        // Digits such as 1e400 are infinite before they are a half, and nobody wrote that.
+        let is_beyond = number.is_infinite() && value.contains(|digit: char| digit.is_ascii_digit());
+        let fit = if is_beyond { Err(Unfit::Beyond) } else { half(&mut self.conversion, number) };
+        let refusal = |why| Why::Unfit { key: key.to_owned(), value: value.to_owned(), why };
+        fit.map(|_| number).map_err(refusal)
     }
 
     /// The one word that is no pair.
@@ -64,10 +101,6 @@ impl<'a> Words<'a> {
 
 pub(super) fn wrong(key: &str, value: &str, wanted: &'static str) -> Why {
     Why::Value { key: key.to_owned(), value: value.to_owned(), wanted }
-}
-
-pub(super) fn number(key: &str, value: &str) -> Result<f16, Why> {
-    value.parse::<f32>().map(f16::from_f32).map_err(|_| wrong(key, value, "a number"))
 }
 
 pub(super) fn count(key: &str, value: &str) -> Result<u32, Why> {

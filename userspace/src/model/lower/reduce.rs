@@ -1,7 +1,6 @@
 //! Reductions: the planar engine's, over columns or over rows and columns.
 
 use ane_uapi::hw::td::planar::PostFunction;
-use half::f16;
 
 use super::held::{Group, Held, fewest_rows, groups, looped};
 use super::{Lower, Why, shape};
@@ -50,7 +49,7 @@ impl Lower<'_> {
             Post::Reciprocal => PostFunction::Reciprocal,
             Post::ReciprocalSquareRoot => PostFunction::ReciprocalSquareRoot,
         };
-        let epsilon = f16::from_f64(reduce.epsilon);
+        let epsilon = self.halves(&[reduce.epsilon])[0];
         match reduce.kind {
             ReduceKind::Sum => (element, Pass::SUM.then(epsilon, post)),
             ReduceKind::Mean => (element, Pass::MEAN.then(epsilon, post)),

@@ -20,7 +20,7 @@ use zerocopy::IntoBytes;
 pub use header::{BadHeader, Header};
 pub use numbers::{Number, NumberKind};
 
-use super::Tensor;
+use super::{Conversion, Tensor};
 
 use crate::container::{Axes, Surface};
 
@@ -42,19 +42,6 @@ pub enum Error {
         /// The extents of the model, or N, C, H, W.
         wanted: Vec<usize>,
     },
-}
-
-/// The changes to the numbers in the conversion to halves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Conversion {
-    /// Elements that a half does not hold exactly, and are rounded.
-    pub rounded: u64,
-    /// Elements beyond the largest half, of which infinities are made.
-    pub overflowed: u64,
-    /// Elements that are no numbers.
-    pub nans: u64,
-    /// Place of the first of those in the dense order.
-    pub first_nan: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use half::f16;
 
-use super::Conversion;
+use crate::tensor::Conversion;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumberKind {
@@ -139,10 +139,5 @@ fn half(number: Number, word: u64, conversion: &mut Conversion) -> f16 {
         return value;
     }
     // A number that a double does not hold exactly is infinite as a half.
-    let value = double(number, word);
-    let half = f16::from_f64(value);
-    conversion.nans += u64::from(value.is_nan());
-    conversion.overflowed += u64::from(half.is_infinite() && value.is_finite());
-    conversion.rounded += u64::from(half.is_finite() && half.to_f64() != value);
-    half
+    conversion.half(double(number, word))
 }

@@ -9,8 +9,8 @@ use ane::count::count;
 use ane::decode::printable;
 use ane::device::Device;
 use ane::session::Session;
-use ane::tensor::npy::{self, Array, Conversion};
-use ane::tensor::{Tensor, TooLarge, elements};
+use ane::tensor::npy::{self, Array};
+use ane::tensor::{Conversion, Tensor, TooLarge, elements};
 use anyhow::Result;
 use half::f16;
 
@@ -98,20 +98,15 @@ fn read(path: &Path, surface: &Surface<'_>, allow_nan: bool) -> Result<(Tensor, 
     let array = array.map_err(|why| refused(&name, &why))?;
     let number = array.header().number;
     let (tensor, conversion) = array.to_tensor_of(surface).map_err(|why| refused(&name, &why))?;
-    let Conversion { rounded, overflowed, nans, first_nan } = conversion;
+    let Conversion { nans, first_nan, .. } = conversion;
     if nans > 0 && !allow_nan {
         let place = first_nan.unwrap_or_default();
         let what = format!("{name}: no number in {}, the first is element {place}", count(nans, "element"));
         return Err(Failure::new(Exit::Refused, what, "mend the array, or run with --allow-nan").into());
     }
     let mut source = name;
-    if !number.is_half() {
-        source.push_str(&format!(", converted from {number} to fp16"));
-        for (count, what) in [(rounded, "rounded"), (overflowed, "beyond the largest half")] {
-            if count > 0 {
-                source.push_str(&format!(", {count} {what}"));
-            }
-        }
+    if let Some(told) = conversion.of_array(number) {
+        source.push_str(&format!(", {told}"));
     }
     Ok((tensor, source))
 }

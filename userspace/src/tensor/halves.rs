@@ -1,0 +1,117 @@
+//! Numbers as halves, and what that changes of them.
+
+use half::f16;
+use thiserror::Error;
+
+use super::npy::Number;
+
+/// The changes to the numbers in the conversion to halves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conversion {
+    /// Elements that a half does not hold exactly, and are rounded.
+    pub rounded: u64,
+    /// Elements beyond the largest half, of which infinities are made.
+    pub overflowed: u64,
+    /// Elements that are no numbers.
+    pub nans: u64,
+    /// Place of the first of those in the dense order.
+    pub first_nan: Option<u64>,
+}
+
+/// A number that as a half would be another thing than what its user wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Unfit {
+    #[error("is beyond 65504, the largest half, and would be infinite: write inf if that is meant")]
+    Beyond,
+    #[error("is so small that a half of it is 0: the smallest is 6e-8, and 0 has to be written as 0")]
+    Vanished,
+}
+
+impl Conversion {
+    /// The nearest half, ties to even; the change is counted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use ane::tensor::Conversion;
+    /// use half::f16;
+    ///
+    /// let mut conversion = Conversion::default();
+    /// assert_eq!([0.5, 0.1, 1e6].map(|value| conversion.half(value))[2], f16::INFINITY);
+    /// assert_eq!(conversion.words().unwrap(), "1 rounded, 1 beyond the largest half");
+    /// ```
+    pub fn half(&mut self, value: f64) -> f16 {
+        let half = f16::from_f64(value);
+        self.nans += u64::from(value.is_nan());
+        self.overflowed += u64::from(half.is_infinite() && value.is_finite());
+        self.rounded += u64::from(half.is_finite() && half.to_f64() != value);
+        half
+    }
+
+    /// The same of a number that may be rounded, and not become infinite.
+    pub fn bounded(&mut self, value: f64) -> Result<f16, Unfit> {
+        let half = f16::from_f64(value);
+        if half.is_infinite() && value.is_finite() { Err(Unfit::Beyond) } else { Ok(self.half(value)) }
+    }
+
+    /// The same of a number that divides in the end, and may not become 0 either.
+    pub fn epsilon(&mut self, value: f64) -> Result<f16, Unfit> {
+        let vanishes = value != 0.0 && f16::from_f64(value).to_f64() == 0.0;
+        if vanishes { Err(Unfit::Vanished) } else { self.bounded(value) }
+    }
+
+    /// The numbers that changed, for people; `None` if none did. Those that were no numbers still are none.
+    pub fn words(&self) -> Option<String> {
+        let each = [(self.rounded, "rounded"), (self.overflowed, "beyond the largest half")];
+        let words = each.into_iter().filter(|(count, _)| *count > 0);
+        let words: Vec<_> = words.map(|(count, what)| format!("{count} {what}")).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    /// What became of an array of such numbers, for people; `None` of halves, which are taken as they are.
+    pub fn of_array(&self, number: Number) -> Option<String> {
+        let words = self.words().map_or(String::new(), |words| format!(", {words}"));
+        (!number.is_half()).then(|| format!("converted from {number} to fp16{words}"))
+    }
+}
+
+impl std::ops::AddAssign for Conversion {
+    /// The changes of both; the places are those of the first.
+    fn add_assign(&mut self, other: Self) {
+        self.rounded += other.rounded;
+        self.overflowed += other.overflowed;
+        self.nans += other.nans;
+        self.first_nan = self.first_nan.or(other.first_nan);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_that_becomes_another_thing_is_unfit_and_is_not_counted() {
+        let mut conversion = Conversion::default();
+        for value in [65_520.0, -1e6, f64::MAX] {
+            assert_eq!(conversion.bounded(value), Err(Unfit::Beyond), "{value}");
+            assert_eq!(conversion.epsilon(value), Err(Unfit::Beyond), "{value}");
+        }
+        for value in [1e-12, -2.0_f64.powi(-25), f64::MIN_POSITIVE] {
+            assert_eq!(conversion.epsilon(value), Err(Unfit::Vanished), "{value}");
+        }
+        assert_eq!(conversion, Conversion::default());
+    }
+
+    #[test]
+    fn number_that_is_rounded_or_meant_is_fit() {
+        let mut conversion = Conversion::default();
+        assert_eq!(conversion.bounded(65_519.0), Ok(f16::MAX));
+        assert_eq!(conversion.bounded(1e-12), Ok(f16::ZERO));
+        assert_eq!(conversion.words().as_deref(), Some("2 rounded"));
+        assert_eq!(conversion.bounded(f64::NEG_INFINITY), Ok(f16::NEG_INFINITY));
+        assert!(conversion.bounded(f64::NAN).is_ok_and(f16::is_nan));
+        assert_eq!(conversion.epsilon(0.0), Ok(f16::ZERO));
+        assert_eq!(conversion.epsilon(6e-8), Ok(f16::from_bits(1)));
+        assert_eq!((conversion.rounded, conversion.overflowed, conversion.nans), (3, 0, 1));
+    }
+}
