@@ -1,6 +1,6 @@
 //! `ane demo`.
 
-use ane_tests::command::{printed, without_times};
+use ane_tests::command::{printed, refused, without_times};
 
 use super::scratch::Scratch;
 
@@ -30,5 +30,17 @@ fn program_of_the_demo_is_kept_if_wanted() {
     let scratch = Scratch::new();
     let program = scratch.at("demo.anec");
     printed(&["demo", "--save", &program]);
+    assert!(printed(&["info", &program]).contains("16x4x10"));
+}
+
+#[test]
+fn program_of_the_demo_overwrites_no_file_unless_forced() {
+    let scratch = Scratch::new();
+    let program = scratch.file("model.anec", b"mine");
+    let message = refused(1, &["demo", "--save", &program]);
+    assert!(message.contains("exists already; --force overwrites it"), "{message}");
+    assert_eq!(std::fs::read(&program).expect("it is there"), b"mine");
+    assert_eq!(scratch.names(), ["model.anec"]);
+    printed(&["demo", "--save", &program, "--force"]);
     assert!(printed(&["info", &program]).contains("16x4x10"));
 }

@@ -22,7 +22,7 @@ from typing import (
     overload,
 )
 
-from . import _ane, _data
+from . import _ane, _data, _files
 from ._device import Device, default_device
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ class Program:
         return self._program.to_anec()
 
     def save(self, path: Path) -> None:
-        """Writes it as an .anec file.
+        """Writes it as an .anec file, whole or not at all. A file that exists is replaced.
 
         >>> import ane, os, tempfile
         >>> path = os.path.join(tempfile.mkdtemp(), "copy.anec")
@@ -350,9 +350,7 @@ class Program:
         >>> len(ane.load(path).tasks)
         2
         """
-        contents = self.to_anec()
-        with open(path, "wb") as file:
-            file.write(contents)
+        _files.save(path, self.to_anec())
 
     def __reduce__(self) -> Tuple[Callable[[bytes, str], Program], Tuple[bytes, str]]:
         # The file is all of it. A device stays in its process.

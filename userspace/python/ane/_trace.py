@@ -7,7 +7,7 @@ import os
 from types import TracebackType
 from typing import Any, Dict, Mapping, Optional, Tuple, Type, Union
 
-from . import _ane
+from . import _ane, _files
 from ._data import Record
 
 _MODEL = 2
@@ -68,9 +68,8 @@ class Trace:
         return self._events
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Writes the timeline to a file, for https://ui.perfetto.dev."""
-        with open(path, "wb") as file:
-            file.write(self.chrome)
+        """Writes the timeline to a file, for https://ui.perfetto.dev. A file that exists is replaced."""
+        _files.save(path, self.chrome)
 
     def __repr__(self) -> str:
         return "<ane.Trace, not complete>" if self._file is None else f"<ane.Trace of {len(self.events)} events>"

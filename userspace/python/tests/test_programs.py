@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import resource
 import struct
 from pathlib import Path
 
@@ -290,6 +291,47 @@ def test_operations_of_a_graph_agree_with_double_precision(rng: numpy.random.Gen
     assert set(found) == set(wanted)
     for name, value in wanted.items():
         numpy.testing.assert_allclose(found[name][0], value, rtol=1e-2, atol=5e-3, err_msg=name)
+
+
+def test_program_that_a_full_disk_cuts_short_leaves_the_file_that_was_there(relu: ane.Program, tmp_path: Path) -> None:
+    path = tmp_path / "model.anec"
+    path.write_bytes(b"mine")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # No file may be longer, as if the disk were full.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, limits[1]))
+    try:
+        with pytest.raises(OSError) as refusal:
+            relu.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert refusal.value.filename == str(path)
+    assert path.read_bytes() == b"mine" and list(tmp_path.iterdir()) == [path]
+    relu.save(path)
+    assert ane.load(path).inputs == relu.inputs and list(tmp_path.iterdir()) == [path]
+
+
+def test_save_replaces_the_target_of_a_link_and_writes_to_what_is_no_file(relu: ane.Program, tmp_path: Path) -> None:
+    target, link = tmp_path / "target.anec", tmp_path / "link.anec"
+    target.write_bytes(b"mine")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    relu.save(link)
+    assert link.is_symlink() and target.read_bytes() == relu.to_anec() and target.stat().st_mode & 0o777 == 0o640
+    relu.save("/dev/null")
+    with pytest.raises(FileNotFoundError, match="nowhere/model.anec'$"):
+        relu.save(tmp_path / "nowhere" / "model.anec")
+
+
+def test_epsilon_that_a_half_does_not_hold_is_refused() -> None:
+    graph = ane.Graph()
+    x = graph.input("x", (4, 4, 8))
+    gamma, beta = graph.input("gamma", (1, 1, 8)), graph.input("beta", (1, 1, 8))
+    with pytest.raises(ValueError, match="epsilon=.* is so small that a half of it is 0"):
+        graph.layer_norm_columns(x, gamma, beta, epsilon=1e-12)
+    with pytest.raises(ValueError, match="epsilon=1e-12 is so small that a half of it is 0"):
+        graph.layer_norm(x, epsilon=1e-12)
+    with pytest.raises(ValueError, match="is beyond 65504, the largest half"):
+        graph.layer_norm_columns(x, gamma, beta, epsilon=1e6)
 
 
 def test_saved_program_keeps_shapes_layers_and_notes_of_its_model(tmp_path: Path, rng: numpy.random.Generator) -> None:

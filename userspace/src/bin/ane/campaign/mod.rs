@@ -112,10 +112,10 @@ pub(crate) struct CampaignReport {
     /// Files of lines; - is standard input
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Also write the cases as JUnit XML
+    /// Also write the cases as JUnit XML; a file that exists is replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Also write the report as an HTML page
+    /// Also write the report as an HTML page; a file that exists is replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Print JSON for another program to read

@@ -35,10 +35,14 @@ Examples:
   ane demo --numerics exact --save demo.anec
   ane demo --json | jq .checks")]
 pub(crate) struct Demo {
-    /// Keep the program that was built
+    /// Keep the program that was built; a file that exists is not overwritten
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
-    /// Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only
+    /// Overwrite a file that exists with the program
+    #[arg(long, requires = "save")]
+    pub(crate) force: bool,
+    /// Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only;
+    /// a file that exists is replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Print JSON for another program to read
@@ -93,7 +97,7 @@ impl Check {
 pub(crate) fn run(args: &Demo) -> Result<()> {
     let built = network::build().context("building the network")?;
     if let Some(path) = &args.save {
-        files::save(path, &built.to_anec()?, Existing::Replace)?;
+        files::save(path, &built.to_anec()?, Existing::forced(args.force))?;
     }
     let model = Model::from(&built);
     let (image, projection) = (network::image(), network::projection());

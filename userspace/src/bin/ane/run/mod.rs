@@ -69,7 +69,8 @@ pub(crate) struct Run {
     /// Give up a run that takes longer than this: exit code 4
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
-    /// Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only
+    /// Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only;
+    /// a file that exists is replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Print JSON for another program to read
