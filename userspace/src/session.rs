@@ -174,17 +174,12 @@ impl Session {
 
     /// Fills an input, by its name or its number in the order of BARs.
     pub fn set(&mut self, input: &str, tensor: &Tensor) -> Result<(), Error> {
-        let bound = find(&self.inputs, Direction::Input, input)?;
-        let (wanted, given) = (bound.surface.shape, tensor.shape());
-        if wanted != given {
-            return Err(Error::Shape {
-                direction: Direction::Input,
-                name: bound.surface.name.to_string(),
-                wanted: [wanted.n, wanted.c, wanted.h, wanted.w],
-                given: [given.n, given.c, given.h, given.w],
-            });
-        }
-        self.put(bound, tensor.values())
+        self.put_tensor(find(&self.inputs, Direction::Input, input)?, tensor)
+    }
+
+    /// Fills input `index`, in the order of BARs, whatever the inputs are called.
+    pub fn set_at(&mut self, index: usize, tensor: &Tensor) -> Result<(), Error> {
+        self.put_tensor(numbered(&self.inputs, Direction::Input, index)?, tensor)
     }
 
     /// Fills input `index`, in the order of BARs, with dense values in the order N, C, H, W.
@@ -203,13 +198,34 @@ impl Session {
 
     /// Takes an output, by its name or its number in the order of BARs.
     pub fn get(&self, output: &str) -> Result<Tensor, Error> {
-        let bound = find(&self.outputs, Direction::Output, output)?;
+        self.take_tensor(find(&self.outputs, Direction::Output, output)?)
+    }
+
+    /// Takes output `index`, in the order of BARs, whatever the outputs are called.
+    pub fn get_at(&self, index: usize) -> Result<Tensor, Error> {
+        self.take_tensor(numbered(&self.outputs, Direction::Output, index)?)
+    }
+
+    fn put_tensor(&self, bound: &Bound, tensor: &Tensor) -> Result<(), Error> {
+        let (wanted, given) = (bound.surface.shape, tensor.shape());
+        if wanted != given {
+            return Err(Error::Shape {
+                direction: Direction::Input,
+                name: bound.surface.name.to_string(),
+                wanted: [wanted.n, wanted.c, wanted.h, wanted.w],
+                given: [given.n, given.c, given.h, given.w],
+            });
+        }
+        self.put(bound, tensor.values())
+    }
+
+    fn take_tensor(&self, bound: &Bound) -> Result<Tensor, Error> {
         let mut values = vec![f16::ZERO; bound.layout.elements()];
         self.take(bound, &mut values)?;
-        let shape = bound.surface.shape;
-        let tensor = Tensor::new(shape, values);
         // The layout has as many elements as its shape.
-        tensor.map_err(|_| Error::Unknown { direction: Direction::Output, asked: output.to_owned() })
+        let tensor = Tensor::new(bound.surface.shape, values);
+        let asked = || bound.surface.name.to_string();
+        tensor.map_err(|_| Error::Unknown { direction: Direction::Output, asked: asked() })
     }
 
     fn put(&self, bound: &Bound, values: &[f16]) -> Result<(), Error> {
@@ -359,4 +375,62 @@ fn find<'a>(surfaces: &'a [Bound], direction: Direction, asked: &str) -> Result<
     let found = Surface::find(surfaces.iter().map(|bound| &bound.surface), asked);
     let found = found.and_then(|index| surfaces.get(index));
     found.ok_or_else(|| Error::Unknown { direction, asked: asked.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use ane_device::Options;
+
+    use super::*;
+    use crate::build::{Element, Graph, Shape};
+    use crate::container::Axes;
+    use crate::device::Location;
+
+    const SHAPE: Axes<u32> = Axes { n: 1, c: 4, h: 1, w: 1 };
+
+    /// The difference and the sum of two inputs.
+    fn difference_and_sum(inputs: [&str; 2], outputs: [&str; 2]) -> Model {
+        let mut graph = Graph::new();
+        let [first, second] = inputs.map(|name| graph.input(name, Shape::new(4, 1, 1)).unwrap());
+        let difference = graph.binary(first, second, Element::SUBTRACT).unwrap();
+        let sum = graph.binary(first, second, Element::ADD).unwrap();
+        graph.output(outputs[0], difference).unwrap();
+        graph.output(outputs[1], sum).unwrap();
+        Model::from(&graph.build().unwrap())
+    }
+
+    fn loaded(model: &Model) -> Session {
+        let device = Device::open(&Location::Embedded, &Options::default()).unwrap();
+        Session::load(&device, model).unwrap()
+    }
+
+    fn filled(value: f32) -> Tensor {
+        Tensor::from_fn(SHAPE, |_| f16::from_f32(value))
+    }
+
+    #[test]
+    fn numbers_are_places_also_where_operands_are_called_by_numbers() {
+        // Each is called by the number of the other.
+        let inputs = difference_and_sum(["1", "0"], ["difference", "sum"]);
+        let outputs = difference_and_sum(["first", "second"], ["1", "0"]);
+        for model in [inputs, outputs] {
+            let mut session = loaded(&model);
+            session.set_at(0, &filled(5.0)).unwrap();
+            session.set_at(1, &filled(2.0)).unwrap();
+            session.run().unwrap();
+            assert_eq!(session.get_at(0).unwrap(), filled(3.0));
+            assert_eq!(session.get_at(1).unwrap(), filled(7.0));
+        }
+    }
+
+    #[test]
+    fn place_that_is_not_there_and_tensor_of_another_shape_are_refused() {
+        let mut session = loaded(&difference_and_sum(["first", "second"], ["difference", "sum"]));
+        let message = session.set_at(2, &filled(1.0)).unwrap_err().to_string();
+        assert_eq!(message, "program has no input \"2\"");
+        assert_eq!(session.get_at(2).unwrap_err().to_string(), "program has no output \"2\"");
+        let long = Tensor::from_fn(Axes { w: 2, ..SHAPE }, |_| f16::ONE);
+        let message = session.set_at(0, &long).unwrap_err().to_string();
+        assert_eq!(message, "input \"first\" has shape [1, 4, 1, 1], the tensor has [1, 4, 1, 2]");
+    }
 }

@@ -52,6 +52,20 @@ fn outputs_are_what_the_inputs_add_up_to() {
     assert!(sum.values().iter().copied().eq(expected));
 }
 
+/// Each input is called by the number of the other.
+#[test]
+fn inputs_that_are_called_by_numbers_are_not_swapped() {
+    let scratch = Scratch::new();
+    let text = "1 = input 16x1x32\n0 = input 16x1x32\ny = subtract 1 0\noutput y\n";
+    let (script, program) = (scratch.file("named.txt", text.as_bytes()), scratch.at("named.anec"));
+    printed(&["build", &script, "-o", &program]);
+    let constant = |value| Tensor::from_fn(SHAPE, |_| f16::from_f32(value));
+    let (five, two) = (scratch.array("five.npy", &constant(5.0)), scratch.array("two.npy", &constant(2.0)));
+    let out = scratch.at("out");
+    printed(&["run", &program, "-i", &format!("1={five}"), "-i", &format!("0={two}"), "-o", &out]);
+    assert_eq!(read(&scratch.path().join("out/y.npy"), SHAPE), constant(3.0));
+}
+
 #[test]
 fn compiled_programs_give_what_an_m1_gave() {
     let scratch = Scratch::new();

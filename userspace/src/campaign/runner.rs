@@ -174,12 +174,12 @@ fn run(case: &Case, model: &Model, device: &Device) -> Result<Tensors, Ended> {
     let mut converted = Conversions::new();
     let inputs = inputs(case, &session, &mut converted)?;
     for (index, (_, tensor)) in inputs.iter().enumerate() {
-        session.set(&index.to_string(), tensor).map_err(|why| of_session(&why))?;
+        session.set_at(index, tensor).map_err(|why| of_session(&why))?;
     }
     session.run().map_err(|why| of_session(&why))?;
     let surfaces = session.outputs().enumerate();
     let outputs = surfaces.map(|(index, surface)| {
-        let tensor = session.get(&index.to_string()).map_err(|why| of_session(&why))?;
+        let tensor = session.get_at(index).map_err(|why| of_session(&why))?;
         Ok(Got { name: surface.name.to_string(), element: surface.element, tensor })
     });
     Ok((inputs, outputs.collect::<Result<_, Ended>>()?, converted))

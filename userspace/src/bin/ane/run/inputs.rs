@@ -62,7 +62,7 @@ pub(crate) fn set_random(session: &mut Session, device: &Device) -> Result<()> {
     let surfaces: Vec<Surface<'_>> = session.inputs().cloned().collect();
     for (index, surface) in surfaces.iter().enumerate() {
         let tensor = made_up(Tensor::random_for(surface, index as u64))?;
-        session.set(&index.to_string(), &tensor).map_err(|why| device::session_failure(&why, device))?;
+        session.set_at(index, &tensor).map_err(|why| device::session_failure(&why, device))?;
     }
     Ok(())
 }

@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Run) -> Result<()> {
         .with_context(|| name.clone())?;
     let inputs = inputs::gather(args, &session)?;
     for input in &inputs {
-        session.set(&input.index.to_string(), &input.tensor).map_err(failed)?;
+        session.set_at(input.index, &input.tensor).map_err(failed)?;
     }
     let times = (0..args.repeat).map(|_| {
         let start = Instant::now();
@@ -173,7 +173,7 @@ pub(crate) fn load(path: &std::path::Path) -> Result<Model> {
 }
 
 pub(crate) fn outputs(session: &Session) -> Result<Vec<Tensor>, session::Error> {
-    (0..session.outputs().len()).map(|index| session.get(&index.to_string())).collect()
+    (0..session.outputs().len()).map(|index| session.get_at(index)).collect()
 }
 
 /// The chip as the driver has it, `t` and four digits.
