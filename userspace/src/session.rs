@@ -12,7 +12,7 @@ use ane_uapi::ioctl::request::{self, PRIORITY_DEFAULT, Request};
 use half::f16;
 use zerocopy::{FromZeros, IntoBytes};
 
-use crate::container::{Bar, Direction, Role, Surface};
+use crate::container::{Bar, Direction, Role, Surface, find_operand};
 use crate::device::{self, Buffer, Device, Fault, Fence, Outcome, WaitFor, address};
 use crate::model::Model;
 use crate::tensor::tile::{self, Layout};
@@ -372,7 +372,7 @@ fn byte_error(surface: &Surface<'_>, why: bytes::Error) -> Error {
 
 /// The surface of that name, or of that number if none has the name.
 fn find<'a>(surfaces: &'a [Bound], direction: Direction, asked: &str) -> Result<&'a Bound, Error> {
-    let found = Surface::find(surfaces.iter().map(|bound| &bound.surface), asked);
+    let found = find_operand(surfaces.iter().map(|bound| &*bound.surface.name), asked);
     let found = found.and_then(|index| surfaces.get(index));
     found.ok_or_else(|| Error::Unknown { direction, asked: asked.to_owned() })
 }

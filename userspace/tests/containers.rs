@@ -116,7 +116,7 @@ fn role_is_dropped_only_where_the_symbol_has_none() {
     let file = object.link();
     let names: Vec<_> = open(&file).surfaces.iter().map(|surface| surface.name.to_string()).collect();
     assert_eq!(names, ["z@state", "y", "z@output"]);
-    let found = |asked| container::Surface::find(open(&file).surfaces.iter(), asked);
+    let found = |asked| container::find_operand(names.iter().map(String::as_str), asked);
     assert_eq!([found("z@state"), found("y"), found("2"), found("9")], [Some(0), Some(1), Some(2), None]);
     // Both z@state and z@output have it in front of an @.
     assert_eq!(found("z"), None);

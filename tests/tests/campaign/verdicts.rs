@@ -136,6 +136,32 @@ fn each_case_gets_its_verdict() {
     assert_eq!(refused.task, Some(0));
 }
 
+/// Expected arrays are found by the same rules as inputs, and have to have the shape of the output.
+#[test]
+fn arrays_for_no_operand_for_one_twice_and_of_another_shape_are_errors() {
+    let cases = [
+        ("expect.arrays = { z = \"y.npy\" }", "program has no output \"z\""),
+        ("expect.arrays = { y = \"y.npy\", 0 = \"y.npy\" }", "output \"y\" is given twice"),
+        ("inputs = { x = \"y.npy\", 0 = \"y.npy\" }", "input \"x\" is given twice"),
+        ("expect.arrays = \"moved.npy\"", "array has shape [4, 1, 2, 8], wanted is [1, 4, 2, 8]"),
+    ];
+    let entry = |(said, _)| format!("[[program]]\npath = \"relu.anec\"\nfamily = \"f\"\n{said}\n");
+    let rig = CampaignFolder::new(&cases.map(entry).concat());
+    rig.file("y.npy", &array(1.25));
+    let shape = ane::container::Axes { n: 4, c: 1, h: 2, w: 8 };
+    let mut moved = Vec::new();
+    ane::tensor::npy::write(&mut moved, &ane::tensor::Tensor::random(shape, 1)).expect("a vector takes it");
+    rig.file("moved.npy", &moved);
+    rig.run("lines", &[]);
+    let report = rig.report(&["lines"]);
+    let reasons: Vec<_> =
+        report.records().iter().map(|record| record.outcome.reason.clone().unwrap_or_default()).collect();
+    for (_, wanted) in cases {
+        assert!(reasons.iter().any(|reason| reason.contains(wanted)), "{wanted}: {reasons:?}");
+    }
+    assert!(report.records().iter().all(|record| record.outcome.verdict == Verdict::Error));
+}
+
 #[test]
 fn report_is_written_in_each_form() {
     let rig = mixed();

@@ -103,14 +103,35 @@ fn names_that_a_model_does_not_have_are_refused() {
     assert!(made.contains("\"layers\""), "{made}");
 }
 
+/// For inputs "1" and "x", 1 is the name of the first, and not the number of the second as well.
+#[test]
+fn inputs_of_a_model_are_meant_as_those_of_a_program() {
+    let scratch = Scratch::new();
+    let mut net = Onnx::new(1);
+    let (one, x) = (net.input("1", &[16, 32]), net.input("x", &[16, 32]));
+    net.node_to("Sub", &[&one, &x], "y", &[]);
+    net.output("y", &[16, 32]);
+    let model = scratch.file("net.onnx", &net.finish());
+    let array = scratch.array("a.npy", &Tensor::random(SHAPE, 1));
+    let named = format!("1={array}");
+    let layers = printed(&["compare", &model, "-i", &named, "--json"]);
+    let layers: serde_json::Value = serde_json::from_str(&layers).expect("output is JSON");
+    assert!(layers[0]["largest"].as_f64() > Some(0.0), "the second input is random: {layers}");
+    let wrong = scratch.array("t.npy", &Tensor::random(Axes { n: 1, c: 32, h: 1, w: 16 }, 1));
+    let message = refused(1, &["compare", &model, "-i", &format!("x={wrong}")]);
+    assert!(message.contains("array has shape [1, 32, 1, 16], wanted is [16, 32]"), "{message}");
+}
+
 #[test]
 fn array_that_does_not_fit_is_refused_with_what_fits() {
     let scratch = Scratch::new();
     let wrong = Tensor::random(Axes { n: 1, c: 16, h: 2, w: 16 }, 0);
+    let moved = Tensor::random(Axes { n: 16, c: 1, h: 1, w: 32 }, 0);
     let nan = Tensor::from_fn(SHAPE, |place| if place == 40 { f16::NAN } else { f16::ONE });
     let complex = b"\x93NUMPY\x01\x00\x3c\x00{'descr': '<c8', 'fortran_order': False, 'shape': (512,), } \n";
     let files = [
         (scratch.array("shape.npy", &wrong), "wanted is [1, 16, 1, 32]"),
+        (scratch.array("moved.npy", &moved), "has shape [16, 1, 1, 32], wanted is [1, 16, 1, 32]"),
         (scratch.array("nan.npy", &nan), "no number in 1 element, the first is element 40"),
         (scratch.file("complex.npy", complex), "elements are of type \"<c8\""),
         (scratch.file("zip.npy", b"PK\x03\x04 and so on"), "not a .npy file"),

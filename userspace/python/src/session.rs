@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ane::device::Outcome;
 use ane::session::{self, Submission};
+use ane::tensor::fits;
 use ane_device::tm::error::Failure;
 use half::f16;
 use numpy::{PyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
@@ -157,13 +158,6 @@ fn dense<'py>(
         copied.cast_into::<PyArrayDyn<f16>>()?
     };
     array.try_readonly().map_err(raise::wrong_value)
-}
-
-/// True for the wanted shape, and for the same without axes of length 1.
-fn fits(given: &[usize], wanted: &[usize]) -> bool {
-    let long =
-        |shape: &[usize]| -> Vec<usize> { shape.iter().copied().filter(|&extent| extent != 1).collect() };
-    given == wanted || (given.len() != wanted.len() && long(given) == long(wanted))
 }
 
 /// Runs a session whose inputs are filled. A signal that Python turns into an exception ends the request too.

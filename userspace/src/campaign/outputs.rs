@@ -13,6 +13,8 @@ use crate::tensor::Tensor;
 pub struct Got {
     /// Name of the surface.
     pub name: String,
+    /// The extents of its arrays.
+    pub extents: Vec<usize>,
     pub element: Element,
     pub tensor: Tensor,
 }
@@ -84,8 +86,10 @@ mod tests {
 
     fn got(values: &[f32]) -> Got {
         let shape = Axes { n: 1, c: 1, h: 1, w: values.len() as u32 };
+        let extents = vec![values.len()];
         let values = values.iter().map(|&value| f16::from_f32(value)).collect();
-        Got { name: "y".to_owned(), element: Element::Half, tensor: Tensor::new(shape, values).unwrap() }
+        let tensor = Tensor::new(shape, values).unwrap();
+        Got { name: "y".to_owned(), extents, element: Element::Half, tensor }
     }
 
     fn outcome(values: &[f32], wanted: &[f64], absolute: f64) -> Outcome {

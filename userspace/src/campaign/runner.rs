@@ -3,6 +3,7 @@
 //! Devices are kept from case to case, one for each way of computing, as making one costs more than running a small
 //! program. One on which anything failed is given up, so that no case feels another's fault.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use super::meaning;
 use super::outputs::{Got, compare, sha256};
 use super::record::{Blame, Outcome, Verdict};
 use crate::build::script;
-use crate::container;
+use crate::container::{self, Direction, find_operand};
 use crate::device::{Device, Location};
 use crate::model::Model;
 use crate::model::network::{Array, Fault};
@@ -180,7 +181,8 @@ fn run(case: &Case, model: &Model, device: &Device) -> Result<Tensors, Ended> {
     let surfaces = session.outputs().enumerate();
     let outputs = surfaces.map(|(index, surface)| {
         let tensor = session.get_at(index).map_err(|why| of_session(&why))?;
-        Ok(Got { name: surface.name.to_string(), element: surface.element, tensor })
+        let (name, extents) = (surface.name.to_string(), surface.extents());
+        Ok(Got { name, extents, element: surface.element, tensor })
     });
     Ok((inputs, outputs.collect::<Result<_, Ended>>()?, converted))
 }
@@ -192,12 +194,8 @@ fn inputs(
     converted: &mut Conversions,
 ) -> Result<Vec<(String, Tensor)>, Ended> {
     let surfaces: Vec<_> = session.inputs().collect();
-    let mut given = vec![None; surfaces.len()];
-    for (name, file) in &case.inputs {
-        let index = container::Surface::find(surfaces.iter().copied(), name);
-        let slot = index.and_then(|index| given.get_mut(index));
-        *slot.ok_or_else(|| ended(Verdict::Error, format!("program has no input {name:?}")))? = Some(file);
-    }
+    let names = surfaces.iter().map(|surface| &*surface.name);
+    let given = assigned(Direction::Input, names, case.inputs.iter())?;
     let tensors = surfaces.iter().zip(given).enumerate().map(|(index, (surface, file))| {
         let tensor = match file {
             None => Tensor::random_for(surface, case.seed.wrapping_add(index as u64))
@@ -217,6 +215,25 @@ fn inputs(
     tensors.collect()
 }
 
+/// For each operand the file that is given for it.
+fn assigned<'n, 'f>(
+    direction: Direction,
+    names: impl Iterator<Item = &'n str> + Clone,
+    files: impl Iterator<Item = (&'f String, &'f PathBuf)>,
+) -> Result<Vec<Option<&'f Path>>, Ended> {
+    let direction = direction.name();
+    let mut given = vec![None; names.clone().count()];
+    for (name, file) in files {
+        let slot = find_operand(names.clone(), name).and_then(|index| given.get_mut(index));
+        let slot =
+            slot.ok_or_else(|| ended(Verdict::Error, format!("program has no {direction} {name:?}")))?;
+        if slot.replace(&**file).is_some() {
+            return Err(ended(Verdict::Error, format!("{direction} {name:?} is given twice")));
+        }
+    }
+    Ok(given)
+}
+
 fn read(path: &Path, limit: u64) -> Result<npy::Array, npy::Error> {
     npy::Array::read(BufReader::new(File::open(path)?), limit)
 }
@@ -224,23 +241,25 @@ fn read(path: &Path, limit: u64) -> Result<npy::Array, npy::Error> {
 /// The expected outputs out of files.
 fn arrays(
     case: &Case,
-    files: &std::collections::BTreeMap<String, PathBuf>,
+    files: &BTreeMap<String, PathBuf>,
     outputs: &[Got],
     outcome: &mut Outcome,
 ) -> Result<Vec<Vec<f64>>, Ended> {
+    let sole = files.get("").filter(|_| outputs.len() == 1).map(PathBuf::as_path);
+    let names = outputs.iter().map(|got| got.name.as_str());
+    let named = files.iter().filter(|(name, _)| !name.is_empty());
+    let given = assigned(Direction::Output, names, named)?;
     outputs
         .iter()
-        .enumerate()
-        .map(|(index, got)| {
-            let short = got.name.rsplit_once('@').map_or("", |(name, _)| name);
-            let names = [got.name.clone(), short.to_owned(), index.to_string()];
-            let named = names.iter().find_map(|name| files.get(name).filter(|_| !name.is_empty()));
-            let file = named.or_else(|| files.get("").filter(|_| outputs.len() == 1));
+        .zip(given)
+        .map(|(got, file)| {
+            let file = file.or(sole);
             let missing = || ended(Verdict::Error, format!("no array is given for output {:?}", got.name));
             let file = file.ok_or_else(missing)?;
             let path = case.file(file);
             let named = |why: npy::Error| ended(Verdict::Error, format!("{}: {why}", path.display()));
             let array = read(&path, got.tensor.values().len() as u64).map_err(named)?;
+            array.check_fits(&got.extents).map_err(named)?;
             let (values, conversion) = array.halves();
             outcome.tell(file, conversion.of_array(array.header().number));
             Ok(values.into_iter().map(half::f16::to_f64).collect())

@@ -187,25 +187,6 @@ impl Surface<'_> {
         let Axes { n, c, h, w } = self.shape;
         self.dims.clone().unwrap_or_else(|| [n, c, h, w].map(|extent| extent as usize).to_vec())
     }
-
-    /// The surface of `surfaces` by its name, by the part of it in front of an `@` if only one has that, or by
-    /// its number.
-    pub fn find<'s, 'a: 's>(
-        surfaces: impl Iterator<Item = &'s Surface<'a>> + Clone,
-        asked: &str,
-    ) -> Option<usize> {
-        let mut named = surfaces.clone();
-        if let Some(index) = named.position(|surface| surface.name == asked) {
-            return Some(index);
-        }
-        let short =
-            |surface: &Surface<'_>| surface.name.rsplit_once('@').is_some_and(|(name, _)| name == asked);
-        let mut alike = surfaces.clone().enumerate().filter(|(_, surface)| short(surface));
-        match (alike.next(), alike.next()) {
-            (Some((index, _)), None) => Some(index),
-            _ => asked.parse().ok().filter(|&index| index < surfaces.count()),
-        }
-    }
 }
 
 /// Offset of the first byte behind the last element; `None` beyond 2^64.

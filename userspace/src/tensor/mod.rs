@@ -136,6 +136,24 @@ fn check_size(surface: &Surface<'_>) -> Result<(), TooLarge> {
     Ok(())
 }
 
+/// True if an array of extents `given` is one of `extents`: the same, or with fewer or more axes of length 1.
+///
+/// With as many axes each has a place and a meaning, and has to have its extent: an image as H, W, C is not taken for one as
+/// C, H, W because one axis has length 1 and the others are equal. Its elements would be read in another order than meant.
+///
+/// # Examples
+///
+/// ```
+/// use ane::tensor::fits;
+///
+/// assert!(fits(&[16, 32], &[1, 16, 1, 32]) && fits(&[1, 16, 1, 32], &[16, 32]));
+/// assert!(!fits(&[1, 1, 3, 3], &[1, 3, 1, 3]));
+/// ```
+pub fn fits(given: &[usize], extents: &[usize]) -> bool {
+    let long = |shape: &[usize]| shape.iter().copied().filter(|&extent| extent != 1).collect::<Vec<_>>();
+    given == extents || (given.len() != extents.len() && long(given) == long(extents))
+}
+
 /// How many elements a shape has. Shapes of surfaces have few enough for an aperture of 2^32 bytes.
 pub fn elements(shape: Axes<u32>) -> u64 {
     [shape.n, shape.c, shape.h, shape.w]
@@ -153,6 +171,30 @@ mod tests {
     fn values_of_another_number_are_refused() {
         let error = Tensor::new(SHAPE, vec![f16::ONE; 29]).unwrap_err();
         assert_eq!(error.to_string(), "29 values for 30 elements of shape [1, 3, 2, 5]");
+    }
+
+    #[test]
+    fn array_fits_also_without_axes_of_length_one_or_with_more_of_them() {
+        let wanted: [&[usize]; 4] = [&[1, 16, 1, 32], &[16, 32], &[16, 1, 1, 32], &[1, 1, 1]];
+        let given: [&[&[usize]]; 4] = [
+            &[&[1, 16, 1, 32], &[16, 32], &[16, 1, 32], &[1, 16, 32], &[1, 1, 16, 1, 32]],
+            &[&[16, 32], &[1, 16, 1, 32], &[16, 32, 1]],
+            &[&[16, 1, 1, 32], &[16, 32], &[16, 1, 32]],
+            &[&[], &[1], &[1, 1, 1, 1]],
+        ];
+        for (wanted, given) in wanted.into_iter().zip(given) {
+            assert!(given.iter().all(|given| fits(given, wanted)), "{wanted:?}");
+        }
+    }
+
+    #[test]
+    fn array_whose_axes_are_elsewhere_does_not_fit() {
+        let wanted = [1, 16, 1, 32];
+        let given: [&[usize]; 7] =
+            [&[16, 1, 1, 32], &[1, 1, 16, 32], &[32, 16], &[512], &[16], &[16, 32, 32], &[2, 16, 32]];
+        for given in given {
+            assert!(!fits(given, &wanted), "{given:?}");
+        }
     }
 
     #[test]

@@ -1,17 +1,21 @@
 //! `ane compare`.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use ane::decode::printable;
 use ane::model::compare::{CompareError, compare, random_for};
 use ane::model::compile::Port;
+use ane::model::network::Array;
+use ane::tensor::{fits, npy};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 
 use crate::device::DeviceArgs;
-use crate::failure::{Advise, Exit, Failure};
+use crate::failure::{Advise, Exit};
 use crate::model::ModelArgs;
 use crate::run::Assignment;
+use crate::run::inputs::assigned;
 use crate::{compile, device, files};
 
 /// Compare a model on the engine with double precision, layer by layer
@@ -29,7 +33,7 @@ pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     /// Fill an input from a file; inputs without a file get random numbers between -1 and 1
-    #[arg(short, long, value_name = "NAME=FILE")]
+    #[arg(short, long, value_name = "NAME|INDEX=FILE")]
     pub(crate) input: Vec<Assignment>,
     /// Seed of the random numbers
     #[arg(long, default_value_t = 0)]
@@ -43,15 +47,14 @@ pub(crate) struct Compare {
 
 pub(crate) fn run(args: &Compare) -> Result<()> {
     let compiled = compile::compiled(&args.model)?;
-    check(&args.input, &compiled.inputs)?;
+    let names: Vec<&str> = compiled.inputs.iter().map(|port| port.name.as_str()).collect();
+    let given = assigned("model", &names, &args.input)?;
     let mut inputs = Vec::new();
-    for (index, port) in compiled.inputs.iter().enumerate() {
-        let number = index.to_string();
-        let given = args.input.iter().find(|given| given.input == port.name || given.input == number);
+    for (index, (port, given)) in compiled.inputs.iter().zip(given).enumerate() {
         inputs.push(match given {
-            Some(given) => compile::array(&given.file)
-                .and_then(|array| Ok(array.reshaped(port.dims.clone())?))
-                .with_context(|| files::name(&given.file))?,
+            Some(given) => array(&given.file, port)
+                .with_context(|| files::name(&given.file))
+                .advise(Exit::Refused, "mend the array, or leave the input out for random numbers")?,
             None => random_for(&compiled, port, args.seed.wrapping_add(index as u64))?,
         });
     }
@@ -85,26 +88,12 @@ pub(crate) fn run(args: &Compare) -> Result<()> {
     files::print(page.as_bytes())
 }
 
-/// Refuses an array for an input that the model does not have, and a second one for the same.
-fn check(given: &[Assignment], inputs: &[Port]) -> Result<()> {
-    let mut seen = vec![false; inputs.len()];
-    for Assignment { input, .. } in given {
-        let is_meant = |(index, port): (usize, &Port)| port.name == *input || index.to_string() == *input;
-        let what = match inputs.iter().enumerate().position(is_meant).map(|index| &mut seen[index]) {
-            Some(seen) if *seen => format!("input {input:?} is given twice"),
-            Some(seen) => {
-                *seen = true;
-                continue;
-            }
-            None => format!("model has no input {input:?}"),
-        };
-        let names: Vec<_> = inputs
-            .iter()
-            .enumerate()
-            .map(|(index, port)| format!("{index} ({})", printable(&port.name)))
-            .collect();
-        let advice = format!("its inputs are {}", names.join(", "));
-        return Err(Failure::new(Exit::CommandLine, what, advice).into());
+/// The array of an input, out of a file.
+fn array(file: &Path, port: &Port) -> Result<Array> {
+    let array = compile::array(file)?;
+    if !fits(array.dims(), &port.dims) {
+        let given = array.dims().iter().map(|&extent| extent as u64).collect();
+        return Err(npy::Error::Shape { given, wanted: port.dims.clone() }.into());
     }
-    Ok(())
+    Ok(array.reshaped(port.dims.clone())?)
 }

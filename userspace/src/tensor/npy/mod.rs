@@ -20,7 +20,7 @@ use zerocopy::IntoBytes;
 pub use header::{BadHeader, Header};
 pub use numbers::{Number, NumberKind};
 
-use super::{Conversion, Tensor};
+use super::{Conversion, Tensor, fits};
 
 use crate::container::{Axes, Surface};
 
@@ -65,43 +65,42 @@ impl Array {
         &self.header
     }
 
-    /// The elements as doubles, in the file's order.
+    /// The elements in the order of C, as doubles.
     pub fn doubles(&self) -> Vec<f64> {
-        numbers::to_doubles(self.header.number, &self.bytes)
+        let values = numbers::to_doubles(self.header.number, &self.bytes);
+        if self.header.is_fortran { in_order_of_c(&self.header.shape, &values) } else { values }
     }
 
-    /// The array as a tensor of `shape`; axes of length 1 count for nothing.
+    /// The array as a tensor of `shape`, if it [`fits`].
     pub fn to_tensor(&self, shape: Axes<u32>) -> Result<(Tensor, Conversion), Error> {
-        let wanted = [shape.n, shape.c, shape.h, shape.w].map(|extent| extent as usize);
-        if !self.is_of(&wanted) {
-            return Err(Error::Shape { given: self.header.shape.clone(), wanted: wanted.to_vec() });
-        }
-        let (values, conversion) = self.halves();
-        Ok((Tensor { shape, values }, conversion))
+        self.check_fits(&[shape.n, shape.c, shape.h, shape.w].map(|extent| extent as usize))?;
+        Ok(self.tensor_of(shape))
     }
 
-    /// The array as the tensor of a surface: of the extents in the surface's model, or of N, C, H, W.
+    /// The array as the tensor of a surface, if it [`fits`] the surface's [extents](Surface::extents).
     pub fn to_tensor_of(&self, surface: &Surface<'_>) -> Result<(Tensor, Conversion), Error> {
-        match &surface.dims {
-            Some(dims) if self.is_of(dims) => {
-                let (values, conversion) = self.halves();
-                Ok((Tensor { shape: surface.shape, values }, conversion))
-            }
-            Some(dims) => {
-                let wanted = |why| match why {
-                    Error::Shape { given, .. } => Error::Shape { given, wanted: dims.clone() },
-                    other => other,
-                };
-                self.to_tensor(surface.shape).map_err(wanted)
-            }
-            None => self.to_tensor(surface.shape),
+        self.check_fits(&surface.extents())?;
+        Ok(self.tensor_of(surface.shape))
+    }
+
+    /// Refuses it if it is no array of these extents.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`].
+    pub fn check_fits(&self, extents: &[usize]) -> Result<(), Error> {
+        // An extent beyond all memory fits none.
+        let given = self.header.shape.iter().map(|&extent| usize::try_from(extent).unwrap_or(usize::MAX));
+        if fits(&given.collect::<Vec<_>>(), extents) {
+            Ok(())
+        } else {
+            Err(Error::Shape { given: self.header.shape.clone(), wanted: extents.to_vec() })
         }
     }
 
-    /// Whether it has these extents; axes of length 1 are ignored.
-    fn is_of(&self, extents: &[usize]) -> bool {
-        let wanted = extents.iter().map(|&extent| extent as u64).filter(|&extent| extent != 1);
-        self.header.shape.iter().copied().filter(|&extent| extent != 1).eq(wanted)
+    fn tensor_of(&self, shape: Axes<u32>) -> (Tensor, Conversion) {
+        let (values, conversion) = self.halves();
+        (Tensor { shape, values }, conversion)
     }
 
     /// The elements in the order of C, as halves.
@@ -171,7 +170,7 @@ fn check_end(header: &Header, given: u64, wanted: u64) -> Result<(), Error> {
 }
 
 /// Elements whose first axis is the fastest, with the last one the fastest.
-fn in_order_of_c(shape: &[u64], fortran: &[f16]) -> Vec<f16> {
+fn in_order_of_c<T: Copy>(shape: &[u64], fortran: &[T]) -> Vec<T> {
     places_in_order_of_c(shape).map_while(|place| fortran.get(place).copied()).collect()
 }
 

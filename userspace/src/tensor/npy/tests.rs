@@ -52,6 +52,7 @@ fn first_axis_is_the_fastest_in_the_order_of_fortran() {
     let data = bytes_of(|value| [value]);
     let bytes = file(&dictionary("|u1", "True", "(2, 3)"), &data);
     assert_eq!(read(&bytes).as_deref(), Ok(&[1.0, 3.0, 5.0, 2.0, 4.0, 6.0][..]));
+    assert_eq!(Array::read(&bytes[..], 6).unwrap().doubles(), [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use ane::container::Surface;
+use ane::container::{Surface, find_operand};
 use ane::count::count;
 use ane::decode::printable;
 use ane::device::Device;
@@ -29,14 +29,8 @@ pub(crate) struct Input {
 
 pub(crate) fn gather(args: &Run, session: &Session) -> Result<Vec<Input>> {
     let surfaces: Vec<&Surface<'_>> = session.inputs().collect();
-    let mut files = vec![None; surfaces.len()];
-    for assignment in &args.inputs {
-        let index = find(&surfaces, assignment)?;
-        if files[index].replace(assignment).is_some() {
-            let what = format!("input {:?} is given twice", assignment.input);
-            return Err(Failure::new(Exit::CommandLine, what, "give each input once").into());
-        }
-    }
+    let names: Vec<&str> = surfaces.iter().map(|surface| &*surface.name).collect();
+    let files = assigned("program", &names, &args.inputs)?;
     let each = surfaces.iter().zip(files).enumerate();
     each.map(|(index, (surface, file))| {
         let (tensor, source) = match file {
@@ -74,17 +68,33 @@ fn made_up(tensor: Result<Tensor, TooLarge>) -> Result<Tensor> {
     )
 }
 
-/// The number of the input that an argument names.
-fn find(surfaces: &[&Surface<'_>], assignment: &Assignment) -> Result<usize> {
-    let asked = &assignment.input;
-    Surface::find(surfaces.iter().copied(), asked).ok_or_else(|| {
-        let names: Vec<_> = (0..)
-            .zip(surfaces)
-            .map(|(index, surface): (usize, _)| format!("{index} ({})", printable(&surface.name)))
-            .collect();
-        let what = format!("program has no input {asked:?}");
-        Failure::new(Exit::CommandLine, what, format!("its inputs are {}", names.join(", "))).into()
-    })
+/// For each input of `whom` the argument that names it.
+///
+/// # Errors
+///
+/// Refuses a name that no input has, and a second argument for one.
+pub(crate) fn assigned<'a>(
+    whom: &str,
+    names: &[&str],
+    given: &'a [Assignment],
+) -> Result<Vec<Option<&'a Assignment>>> {
+    let mut found = vec![None; names.len()];
+    for assignment in given {
+        let asked = &assignment.input;
+        let slot = find_operand(names.iter().copied(), asked).and_then(|index| found.get_mut(index));
+        let Some(slot) = slot else {
+            let names = names.iter().enumerate();
+            let names: Vec<_> = names.map(|(index, name)| format!("{index} ({})", printable(name))).collect();
+            let what = format!("{whom} has no input {asked:?}");
+            let advice = format!("its inputs are {}", names.join(", "));
+            return Err(Failure::new(Exit::CommandLine, what, advice).into());
+        };
+        if slot.replace(assignment).is_some() {
+            let what = format!("input {asked:?} is given twice");
+            return Err(Failure::new(Exit::CommandLine, what, "give each input once").into());
+        }
+    }
+    Ok(found)
 }
 
 fn read(path: &Path, surface: &Surface<'_>, allow_nan: bool) -> Result<(Tensor, String)> {
