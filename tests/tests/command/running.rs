@@ -159,6 +159,17 @@ fn addresses_are_explained_by_what_a_running_device_has_mapped() {
 }
 
 #[test]
+fn physical_addresses_are_explained_by_the_chip_of_the_device() {
+    let running = Running::start(&["--chip", "t6000"]);
+    let page = running.by_aned(&["explain", "0x0"]);
+    assert!(page.contains("no register of t6000"), "{page}");
+    let page = running.by_control(&["explain", "0x0", "--chip", "t6000"]);
+    assert!(page.contains("no register of t6000"), "{page}");
+    let page = printed(&["explain", "0x0", &example(), "--chip", "t6000"]);
+    assert!(page.contains("no register of t6000"), "{page}");
+}
+
+#[test]
 fn timeline_of_a_running_device_is_kept_from_on_to_off() {
     let mut running = Running::start(&[]);
     let device = format!("aned:{}", running.aned.socket().display());

@@ -12,7 +12,7 @@ use clap::Args;
 use crate::failure::{Exit, Failure};
 
 /// A device.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "The device")]
 pub(crate) struct DeviceArgs {
     /// The device to use: embedded (in this process), aned or aned:PATH (the daemon at its socket), vhost-user:PATH (the

@@ -2,21 +2,26 @@
 
 use std::fmt::Write as _;
 
-use ane::device::Location;
+use ane::device::{Device, Location};
 use ane::inspect::Tables;
 use ane::inspect::explain::explain;
+use ane_device::Options;
+use ane_uapi::hw::chip::Soc;
+use ane_uapi::ioctl::param::Param;
 use anyhow::Result;
 use clap::Args;
 
 use super::Seen;
 use super::Subject;
+use crate::failure::{Exit, Failure};
 use crate::{device, files};
 
 /// Say what an address is, in each of the four address spaces
 ///
 /// A number does not show whether it is a physical address, a device address (A), an offset of the engine's registers (B),
 /// or an address in the firmware's aperture (C). So the command prints what each space has there. With MODEL, or with a
-/// daemon's device, it also prints the mapping there.
+/// daemon's device, it also prints the mapping there. Physical addresses are those of the device's chip, or of --chip
+/// without a device and at a control socket, which does not tell its chip.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,14 +39,19 @@ pub(crate) struct Explain {
 
 pub(crate) fn run(args: &Explain) -> Result<()> {
     let subject = &args.subject;
+    let told = subject.device.options.chip;
     let has_device = subject.model.is_some()
         || subject.control.is_some()
         || device::location(&subject.device)? != Location::Embedded;
-    let tables = match has_device {
-        true => Some(Tables::of(&Seen::of(subject)?.source).map_err(super::no_report)?),
-        false => None,
+    let (chip, tables) = match has_device {
+        true => {
+            let seen = Seen::of(&without_chip_of_control(subject))?;
+            let chip = seen.device.as_ref().map_or(Ok(told), chip_of)?;
+            (chip, Some(Tables::of(&seen.source).map_err(super::no_report)?))
+        }
+        false => (told, None),
     };
-    let meanings = explain(args.address, subject.device.options.chip, tables.as_ref());
+    let meanings = explain(args.address, chip, tables.as_ref());
     if subject.json {
         return files::print_json(&meanings);
     }
@@ -56,6 +66,28 @@ pub(crate) fn run(args: &Explain) -> Result<()> {
         }
     }
     files::print(page.as_bytes())
+}
+
+/// The subject without the chip that --chip says, if a control socket alone is asked: it does not tell its chip, so --chip
+/// is there no option of a device.
+fn without_chip_of_control(subject: &Subject) -> Subject {
+    let mut subject = subject.clone();
+    if subject.control.is_some() && subject.model.is_none() {
+        subject.device.options.chip = Options::default().chip;
+    }
+    subject
+}
+
+/// The chip of a device, as its driver has it.
+fn chip_of(device: &Device) -> Result<Soc> {
+    let number = device.parameter(Param::Chip);
+    let number = number.map_err(|why| device::failure(&why, device.location()))?;
+    let name = format!("t{number:x}");
+    Soc::ALL.into_iter().find(|soc| soc.name() == name).ok_or_else(|| {
+        let what = format!("device {} is a {name}, whose map is not known here", device.location());
+        Failure::new(Exit::Refused, what, "leave --device out, and name a chip that is like it with --chip")
+            .into()
+    })
 }
 
 fn address(text: &str) -> Result<u64, String> {

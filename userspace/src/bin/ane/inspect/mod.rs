@@ -27,7 +27,7 @@ use crate::failure::{Exit, Failure};
 use crate::{device, files, run};
 
 /// The device to inspect.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Subject {
     /// Run this program first, on random inputs; an embedded device shows nothing without it
     pub(crate) model: Option<PathBuf>,
