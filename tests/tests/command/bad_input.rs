@@ -329,6 +329,26 @@ fn options_of_a_device_that_is_there_already_are_refused() {
     let message = refused(2, &["run", &example(), "--device", &daemon.device, "--inject", "stuck-queue"]);
     assert!(message.contains("is there already") && message.contains("--device embedded"), "{message}");
     printed(&["run", &example(), "--device", &daemon.device, "--chip", "t8103"]);
+    let script = scratch.file("script", b"scratch 0 = 01\n");
+    let nobody = format!("vhost-user:{}", scratch.at("nobody.sock"));
+    let message = refused(2, &["mover", &script, "--device", &nobody, "--chip", "t6000"]);
+    assert!(message.contains("is there already") && message.contains("--device embedded"), "{message}");
+}
+
+#[test]
+fn control_socket_with_a_device_of_its_own_is_refused() {
+    for command in ["dart", "regs", "faults", "trace"] {
+        for options in [["--device", "aned"], ["--chip", "t6000"], ["--inject", "stuck-queue"]] {
+            let message = refused(2, &[&[command, "--control", "control.sock"], &options[..]].concat());
+            assert!(message.contains("--control asks the device at the socket"), "{message}");
+        }
+    }
+    // It does not tell which chip it is, so that is said to whoever explains an address.
+    let explain = ["explain", "0x0", "--control", "/no/such/control.sock"];
+    let message = refused(2, &[&explain[..], &["--device", "aned"]].concat());
+    assert!(message.contains("--control asks the device at the socket"), "{message}");
+    let message = refused(3, &[&explain[..], &["--chip", "t6000"]].concat());
+    assert!(message.contains("/no/such/control.sock: No such file"), "{message}");
 }
 
 #[test]

@@ -1,12 +1,24 @@
 //! `ane dart`, `regs`, `faults`, `trace`, `explain`, `doctor` and `bench`.
 
-use ane_tests::command::{printed, refused};
+use std::process::{Command, Stdio};
+
+use ane_tests::command::{path, printed, refused};
 use serde_json::Value;
 
 use super::scratch::{Scratch, example};
 
 fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&printed(arguments)).expect("output is JSON")
+}
+
+/// The output of a command to whose standard input a file comes through a pipe.
+fn piped(file: &str, arguments: &[&str]) -> String {
+    let mut cat = Command::new("cat").arg(file).stdout(Stdio::piped()).spawn().expect("there is cat");
+    let pipe = cat.stdout.take().expect("it writes to a pipe");
+    let output = Command::new(path()).args(arguments).stdin(pipe).output().expect("the command starts");
+    assert!(cat.wait().expect("cat ends").success());
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("output is text")
 }
 
 #[test]
@@ -89,6 +101,25 @@ fn timeline_of_a_file_goes_by_time_with_the_modelled_chip_apart() {
     for events in [engine, chip] {
         let times = events.lines().filter_map(|line| line.split_whitespace().next()?.parse::<f64>().ok());
         assert!(times.is_sorted(), "{events}");
+    }
+}
+
+#[test]
+fn timeline_of_a_file_is_json_again_and_may_come_through_a_pipe() {
+    let scratch = Scratch::new();
+    let text = printed(&["trace", "--json", &example()]);
+    let file = scratch.file("t.json", text.as_bytes());
+    assert_eq!(printed(&["trace", "--json", &file]), text);
+    let page = printed(&["trace", &file]);
+    assert_eq!(piped(&file, &["trace", "-"]), page);
+    assert_eq!(piped(&file, &["trace", "/dev/stdin"]), page);
+}
+
+#[test]
+fn program_that_comes_through_a_pipe_is_traced() {
+    for name in ["-", "/dev/stdin"] {
+        let page = piped(&example(), &["trace", name]);
+        assert!(page.contains("request begins, 2 tasks"), "{name}: {page}");
     }
 }
 

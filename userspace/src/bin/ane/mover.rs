@@ -62,6 +62,7 @@ pub(crate) fn run(args: &Mover) -> Result<()> {
         .advise(Exit::Refused, "`ane mover --help` lists what a line may say")?;
     let mut shown = Vec::new();
     let location = device::location(&args.device)?;
+    device::check_options(&args.device, &location)?;
     let outcome = match &location {
         Location::Embedded => {
             let bus = embedded::open(&args.device.options.options(), MEMORY);

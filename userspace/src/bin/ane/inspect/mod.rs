@@ -34,7 +34,8 @@ pub(crate) struct Subject {
     /// Print JSON for another program to read
     #[arg(long)]
     pub(crate) json: bool,
-    /// Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context
+    /// Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context.
+    /// Without MODEL, --device and its options do not go with it
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
     /// Engine, such as ane2, if several are behind the control socket
@@ -74,7 +75,10 @@ fn opened(subject: &Subject) -> Result<(Option<Device>, Source)> {
     let control = subject.control.as_ref().map(|path| Control::at(path, subject.engine.as_deref()));
     let missing = |what, advice: &'static str| Failure::new(Exit::CommandLine, what, advice).into();
     match (control, &subject.model) {
-        (Some(control), None) => Ok((None, Source::Control(control))),
+        (Some(control), None) => {
+            check_unopened(&subject.device)?;
+            Ok((None, Source::Control(control)))
+        }
         (Some(_), Some(_)) if is_embedded => {
             let what = "a control socket is of a device in another process, and MODEL would run in this one";
             Err(missing(what, "give the --device that the socket belongs to, or leave MODEL out"))
@@ -89,6 +93,16 @@ fn opened(subject: &Subject) -> Result<(Option<Device>, Source)> {
             Ok((Some(device), source))
         }
     }
+}
+
+/// Refuses what a device is named by and told where none is opened: a control socket belongs to one.
+fn check_unopened(args: &DeviceArgs) -> Result<()> {
+    if args.device.is_none() && args.options.are_defaults() {
+        return Ok(());
+    }
+    let what = "--control asks the device at the socket, and --device, --chip and the options behind it in --help name or \
+                make another";
+    Err(Failure::new(Exit::CommandLine, what, "leave them out, or name a MODEL to run on --device").into())
 }
 
 /// The error of a command whose source gave no report.
@@ -114,7 +128,16 @@ pub(crate) fn no_report(why: ReportError) -> anyhow::Error {
 
 /// Runs a program on random inputs; how it ended is for the caller to tell.
 pub(crate) fn run_on(device: &Device, model: &Path) -> Result<(Session, Result<(), session::Error>)> {
-    let loaded = run::load(model)?;
+    run_bytes_on(device, model, &files::read(model)?)
+}
+
+/// The same with the program's bytes, out of the file of that name.
+pub(crate) fn run_bytes_on(
+    device: &Device,
+    model: &Path,
+    bytes: &[u8],
+) -> Result<(Session, Result<(), session::Error>)> {
+    let loaded = run::loaded(model, bytes)?;
     let mut session = Session::load(device, &loaded)
         .map_err(|why| device::session_failure(&why, device))
         .with_context(|| files::name(model))?;

@@ -42,19 +42,24 @@ pub(crate) struct Trace {
 
 pub(crate) fn run(args: &Trace) -> Result<()> {
     let subject = &args.subject;
+    // Read once: a pipe has nothing left the second time.
+    let given = match subject.model.as_deref() {
+        Some(file) => Some((file, files::read(file)?)),
+        None => None,
+    };
     // A program begins with other bytes, whichever container it is in.
-    if let Some(file) = subject.model.as_deref().filter(|file| file.as_os_str() != "-") {
-        let bytes = files::read(file)?;
-        if bytes.trim_ascii_start().starts_with(b"{") {
-            return files::print(written(&bytes).with_context(|| files::name(file))?.as_bytes());
-        }
+    if let Some((file, bytes)) =
+        given.as_ref().filter(|(_, bytes)| bytes.trim_ascii_start().starts_with(b"{"))
+    {
+        let page = written(bytes).with_context(|| files::name(file))?;
+        return files::print(if subject.json { bytes } else { page.as_bytes() });
     }
     let (device, source) = super::opened(subject)?;
     let source = source.timekeeper().map_err(super::no_report)?;
     if args.on || args.off {
         return Timeline::keep(&source, args.on).map_err(super::no_report);
     }
-    let Some((model, device)) = subject.model.as_deref().zip(device.as_ref()) else {
+    let Some(((model, bytes), device)) = given.zip(device.as_ref()) else {
         return show(&Timeline::of(&source).map_err(super::no_report)?, subject.json);
     };
     let was_kept = match Timeline::of(&source) {
@@ -63,7 +68,7 @@ pub(crate) fn run(args: &Trace) -> Result<()> {
         Err(why) => return Err(super::no_report(why)),
     };
     Timeline::keep(&source, true).map_err(super::no_report)?;
-    let ran = super::run_on(device, model);
+    let ran = super::run_bytes_on(device, model, &bytes);
     let timeline = Timeline::of(&source);
     if !was_kept {
         Timeline::keep(&source, false).map_err(super::no_report)?;

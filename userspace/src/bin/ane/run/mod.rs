@@ -160,9 +160,13 @@ pub(crate) fn run(args: &Run) -> Result<()> {
 }
 
 pub(crate) fn load(path: &std::path::Path) -> Result<Model> {
+    loaded(path, &files::read(path)?)
+}
+
+/// The program in the bytes that were read at a path.
+pub(crate) fn loaded(path: &std::path::Path, bytes: &[u8]) -> Result<Model> {
     let name = files::name(path);
-    let bytes = files::read(path)?;
-    let program = files::program(path, &bytes)?;
+    let program = files::program(path, bytes)?;
     Model::check(&program)
         .with_context(|| name.clone())
         .advise(Exit::Refused, "compile it for h13; `ane info` shows what it says of itself")?;
