@@ -301,7 +301,8 @@ impl Session {
             return Ok(());
         }
         let fault = match outcome {
-            Outcome::Failed { fault, .. } if fault != 0 => self.device.fault_of(fault)?,
+            // How the request ended counts more than a fault that cannot be fetched.
+            Outcome::Failed { fault, .. } if fault != 0 => self.device.fault_of(fault).ok().flatten(),
             _ => None,
         };
         Err(Error::Failed { outcome, fault: fault.map(Box::new), reason: self.device.failure(fence) })
@@ -380,6 +381,7 @@ fn find<'a>(surfaces: &'a [Bound], direction: Direction, asked: &str) -> Result<
 #[cfg(test)]
 mod tests {
     use ane_device::Options;
+    use ane_uapi::ioctl::fault;
 
     use super::*;
     use crate::build::{Element, Graph, Shape};
@@ -421,6 +423,18 @@ mod tests {
             assert_eq!(session.get_at(0).unwrap(), filled(3.0));
             assert_eq!(session.get_at(1).unwrap(), filled(7.0));
         }
+    }
+
+    #[test]
+    fn run_whose_fault_cannot_be_fetched_ends_as_it_ended() {
+        let inject = vec!["translation-fault:after=0".parse().unwrap()];
+        let device = Device::open(&Location::Embedded, &Options { inject, ..Options::default() });
+        let device = device.unwrap().refusing(&fault::GET_FAULT);
+        let model = difference_and_sum(["first", "second"], ["difference", "sum"]);
+        let why = Session::load(&device, &model).unwrap().run().unwrap_err();
+        let Error::Failed { outcome, fault, reason } = &why else { panic!("{why}") };
+        assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome}");
+        assert!(fault.is_none() && reason.is_some(), "{why}");
     }
 
     #[test]

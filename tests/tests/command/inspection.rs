@@ -83,6 +83,13 @@ fn fault_is_told_with_its_descriptor() {
 }
 
 #[test]
+fn faults_that_cannot_be_fetched_are_no_shorter_list() {
+    // A file of the system that takes no call of a driver.
+    let message = refused(4, &["faults", "--device", "/dev/null"]);
+    assert!(message.contains("GET_FAULT fails with ENOTTY"), "{message}");
+}
+
+#[test]
 fn timeline_names_transfers_and_passes() {
     let page = printed(&["trace", &example()]);
     for what in ["request begins, 2 tasks", "tile fetch 2", "planar binary pass, 16x1x32", "request ends"] {

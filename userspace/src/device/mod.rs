@@ -20,6 +20,8 @@ mod location;
 mod mapping;
 mod node;
 mod open;
+#[cfg(test)]
+mod refusing;
 mod statistics;
 
 use std::fmt;

@@ -2,15 +2,16 @@
 
 use std::fmt::Write as _;
 
-use ane::device::Device;
+use ane::device::{self, Device};
 use ane::inspect;
 use ane::session;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
 use super::Seen;
 use super::Subject;
+use crate::device::failure;
 use crate::files;
 
 /// Show the faults of a run, or the last of a device
@@ -41,6 +42,14 @@ struct RunFaults {
     device: inspect::Faults,
 }
 
+/// Appends the faults that nobody has fetched yet.
+fn fetch(device: &Device, faults: &mut Vec<String>) -> Result<(), device::Error> {
+    while let Some(fault) = device.fault()? {
+        faults.push(format!("{fault:#}"));
+    }
+    Ok(())
+}
+
 pub(crate) fn run(args: &Faults) -> Result<()> {
     let seen = Seen::of(&args.subject)?;
     let mut faults = Vec::new();
@@ -48,8 +57,13 @@ pub(crate) fn run(args: &Faults) -> Result<()> {
     if let Some(session::Error::Failed { fault: Some(fault), .. }) = &seen.failure {
         faults.push(format!("{fault:#}"));
     }
-    while let Some(Ok(Some(fault))) = seen.device.as_ref().map(Device::fault) {
-        faults.push(format!("{fault:#}"));
+    if let Some(device) = &seen.device {
+        let fetched = fetch(device, &mut faults).map_err(|why| failure(&why, device.location()));
+        // The list is not whole then. How the run ended is told also so.
+        fetched.or_else(|why| match &seen.failure {
+            Some(run) => Err(why).with_context(|| run.to_string()),
+            None => Err(why),
+        })?;
     }
     let device = inspect::Faults::of(&seen.source).map_err(super::no_report)?;
     let report = RunFaults { run: seen.failure.map(|why| why.to_string()), faults, device };
