@@ -9,7 +9,8 @@ and three marks: ``ane_chip("t6000")``, ``ane_numerics("exact")`` and ``ane_opti
 several values runs the test once with each: ``ane_numerics("m1", "exact")``.
 
 A test that fails because the engine refuses a task gets a section that names the task, the register and the bits. A test
-whose device is in checking mode (``ane_options(check=True)``) fails if it made mistakes that silicon lets pass.
+whose device is in checking mode (``ane_options(check=True)``) fails if it, or a client in ``ane_client_env``, made mistakes
+that silicon lets pass.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ _MARKS = (
 )
 
 _NODE = "accel0"
+
+# How `ane daemon` begins each line about a finding of checking mode. It writes them when it ends.
+_FINDING = "ane: check: "
+
+# Seconds that a daemon has to end after SIGTERM.
+_PATIENCE = 10.0
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,8 +94,7 @@ def ane_device(
     yield device
     findings = device.findings() if options.get("check") and not device.is_closed else []
     device.close()
-    if findings:
-        pytest.fail("checking mode found:\n" + "\n".join(findings), pytrace=False)
+    _fail_for(findings)
 
 
 @pytest.fixture
@@ -125,10 +131,35 @@ def ane_client_env(
                 "ANE_SHIM_DEV": os.fspath(nodes),
             }
         finally:
-            daemon.terminate()
-            daemon.wait(10)
+            ended = _end(daemon)
+        text = (folder / "log").read_text(errors="replace")
+        if not ended:
+            pytest.fail(f"`ane daemon` did not end within {_PATIENCE:g} s and was killed: {text}", pytrace=False)
+        _fail_for(_findings(text))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(daemon: subprocess.Popen[bytes]) -> bool:
+    """Ends a daemon; false if it had to be killed."""
+    daemon.terminate()
+    try:
+        daemon.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        daemon.kill()
+        daemon.wait()
+        return False
+    return True
+
+
+def _findings(log: str) -> List[str]:
+    """The findings of checking mode in what a daemon wrote."""
+    return [line[len(_FINDING) :] for line in log.splitlines() if line.startswith(_FINDING)]
+
+
+def _fail_for(findings: List[str]) -> None:
+    if findings:
+        pytest.fail("checking mode found:\n" + "\n".join(findings), pytrace=False)
 
 
 def _wait_for(path: Path, daemon: subprocess.Popen[bytes], log: Path) -> None:

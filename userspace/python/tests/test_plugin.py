@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from ane.pytest_plugin import command
 
 TESTS = """
 import subprocess, sys
@@ -81,6 +84,53 @@ def test_without():
 """,
     )
     result.assert_outcomes(passed=2)
+
+
+def test_mistake_of_a_client_fails_its_test_in_checking_mode(pytester: pytest.Pytester, example: Path) -> None:
+    # Planes of the output so far apart that the last are written behind its buffer, into that of an input.
+    words = [command(), "patch", example, "--task", "1", "--set", "DstPlaneStride=0x800"]
+    subprocess.run([*words, "-o", pytester.path / "bad.anec"], check=True, stdout=subprocess.DEVNULL)
+    result = outcomes(
+        pytester,
+        """
+from ane.pytest_plugin import command
+
+def run(environment):
+    device = "aned:" + environment["ANE_SHIM_SOCKET"]
+    subprocess.run([command(), "run", "bad.anec", "--device", device], check=True)
+
+@pytest.mark.ane_options(check=True)
+def test_it(ane_client_env):
+    run(ane_client_env)
+
+def test_without(ane_client_env):
+    run(ane_client_env)
+""",
+    )
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["checking mode found:", "transfer leaves mapping of *task 1*"])
+
+
+def test_daemon_that_does_not_end_is_killed_and_told(pytester: pytest.Pytester) -> None:
+    result = outcomes(
+        pytester,
+        """
+import os, signal
+import ane.pytest_plugin
+
+def test_it(ane_client_env):
+    ane.pytest_plugin._PATIENCE = 0.2
+    [daemon] = map(int, open(f"/proc/self/task/{os.getpid()}/children").read().split())
+    os.kill(daemon, signal.SIGSTOP)
+    print("the daemon is", daemon)
+    assert False, "its own error"
+""",
+    )
+    result.assert_outcomes(failed=1, errors=1)
+    result.stdout.fnmatch_lines(["*its own error*"])
+    result.stdout.fnmatch_lines(["*did not end within 0.2 s and was killed: *"])
+    daemon = next(line.split()[-1] for line in result.outlines if line.startswith("the daemon is"))
+    assert not Path("/proc", daemon).exists()
 
 
 def test_marks_are_listed(pytester: pytest.Pytester) -> None:
