@@ -165,8 +165,8 @@ impl Device {
     /// The mappings of each context, as JSON.
     fn memory_map(&self, py: Python<'_>) -> PyResult<String> {
         let device = self.device(py)?;
-        let tables = py.detach(|| Tables::of(&Source::Driver(device)).map_err(|why| why.to_string()));
-        let tables = tables.map_err(|why| raise::unable(py, &why))?;
+        let tables = py.detach(|| Tables::of(&Source::Driver(device)));
+        let tables = tables.map_err(|why| raise::report(py, &why))?;
         serde_json::to_string(&tables).map_err(raise::wrong_value)
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ane::build::BuildError;
 use ane::device::{self, Outcome};
+use ane::inspect::ReportError;
 use ane::model::{self, Remedy};
 use ane::refusals::{Refusal, register_at};
 use ane::session;
@@ -114,6 +115,20 @@ pub(crate) fn device(py: Python<'_>, why: &device::Error) -> PyErr {
 pub(crate) fn unable(py: Python<'_>, message: &str) -> PyErr {
     let hint = "ane.Device() makes a device in this process, which does all of it";
     exception(py, "DeviceError", message, &json!({ "hint": hint }))
+}
+
+/// An error of a device that gave no report.
+pub(crate) fn report(py: Python<'_>, why: &ReportError) -> PyErr {
+    let hint = match why {
+        ReportError::Device(device::Error::Forbidden { .. }) => {
+            "run as root or as the daemon's own user, or leave `location` out to use an embedded device"
+        }
+        ReportError::Device(why) => return device(py, why),
+        ReportError::Unknown { .. } => return unable(py, &why.to_string()),
+        ReportError::Refused(_) | ReportError::Control { .. } => "ask again when it is there",
+        ReportError::Nonsense { .. } => "who answers may be of another version; start it again",
+    };
+    exception(py, "DeviceError", &why.to_string(), &json!({ "hint": hint }))
 }
 
 /// An error of a program on a device, with what the device says of the request that failed.

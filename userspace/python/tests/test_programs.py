@@ -5,12 +5,14 @@ from __future__ import annotations
 import pickle
 import resource
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy
 import pytest
 
 import ane
+from ane.pytest_plugin import command
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -226,6 +228,19 @@ def test_memory_map_and_trace_tell_of_the_program(relu: ane.Program) -> None:
     passes = [event for event in trace.events if event.row == "neural engine"]
     assert len(passes) == len(relu.tasks) and passes[0].task == 0
     assert any(event.is_virtual for event in trace.events)
+
+
+def test_memory_map_of_a_daemon_that_is_gone_says_to_start_it(tmp_path: Path) -> None:
+    socket = tmp_path / "aned.sock"
+    daemon = subprocess.Popen([command(), "daemon", "--socket-path", socket], stderr=subprocess.PIPE, text=True)
+    assert daemon.stderr is not None and "is served at" in daemon.stderr.readline()
+    with ane.Device(f"aned:{socket}") as device:
+        assert device.memory_map().contexts is not None
+        daemon.kill()
+        daemon.communicate()
+        with pytest.raises(ane.DeviceError, match="device is gone") as caught:
+            device.memory_map()
+    assert caught.value.hint is not None and caught.value.hint.startswith("start it"), caught.value.hint
 
 
 def test_trace_that_is_not_complete_says_so() -> None:

@@ -8,7 +8,7 @@ use ane_driver::front::Segments;
 use ane_uapi::ioctl::errno::Errno;
 use aned_protocol::client::{Client, ClientError, File, Settings, default_socket};
 
-use super::connection::{Connection, Failed};
+use super::connection::{ANOTHER_FILE, Connection, Failed, signal_of};
 use super::error::Error;
 use super::in_process::copy_back;
 use super::mapping::Mapping;
@@ -31,12 +31,15 @@ impl Aned {
         Ok(Self { client, file })
     }
 
-    fn failed(why: &ClientError) -> Error {
+    /// The error of a daemon that was asked for `what`.
+    fn failed(what: impl Into<String>, why: ClientError) -> Error {
         match why {
             ClientError::Errno(Errno::EACCES | Errno::EPERM) => {
                 Error::Forbidden { what: "only root and the user that the daemon runs as may have that" }
             }
-            why => Error::Gone { why: why.to_string() },
+            ClientError::Errno(errno) => Error::Failed { what: what.into(), code: errno as i32 },
+            ClientError::Unknown(code) => Error::Failed { what: what.into(), code: code.saturating_abs() },
+            ClientError::Gone(why) => Error::Gone { why },
         }
     }
 }
@@ -66,7 +69,7 @@ impl Connection for Aned {
             ClientError::Errno(errno) => {
                 Error::Map { bytes, why: std::io::Error::from_raw_os_error(errno as i32) }
             }
-            other => Self::failed(&other),
+            other => Self::failed(format!("a mapping of {bytes:#x} bytes"), other),
         })?;
         Mapping::of(&extents).map_err(|why| Error::Map { bytes, why })
     }
@@ -77,7 +80,7 @@ impl Connection for Aned {
     }
 
     fn signal(&self, fence: u64) -> Result<OwnedFd, Error> {
-        self.client.signal(self.file, fence).map_err(|why| Self::failed(&why))
+        self.client.signal(self.file, fence).map_err(|why| Self::failed(signal_of(fence), why))
     }
 
     fn failure(&self, fence: u64) -> Option<String> {
@@ -86,14 +89,14 @@ impl Connection for Aned {
 
     fn again(&self) -> Result<Box<dyn Connection>, Error> {
         let opened = Self::open(Arc::clone(&self.client));
-        Ok(Box::new(opened.map_err(|why| Self::failed(&why))?))
+        Ok(Box::new(opened.map_err(|why| Self::failed(ANOTHER_FILE, why))?))
     }
 
     fn report(&self, what: &str) -> Result<Option<String>, Error> {
         match self.client.report(what) {
             Ok(text) => Ok(Some(text)),
             Err(ClientError::Errno(Errno::EINVAL)) => Ok(None),
-            Err(why) => Err(Self::failed(&why)),
+            Err(why) => Err(Self::failed(format!("the report of {what}"), why)),
         }
     }
 }

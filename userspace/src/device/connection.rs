@@ -19,6 +19,14 @@ impl From<Errno> for Failed {
     }
 }
 
+/// What [`Connection::again`] asks for, in words.
+pub(super) const ANOTHER_FILE: &str = "another file of the device";
+
+/// What [`Connection::signal`] asks for, in words.
+pub(super) fn signal_of(fence: u64) -> String {
+    format!("a descriptor for fence {fence}")
+}
+
 /// An open file of a device. Calls may come from several threads at once.
 pub(super) trait Connection: Send + Sync {
     /// Makes a call. Pointers in the argument are those of the slices in `memory`, which the driver may write to.

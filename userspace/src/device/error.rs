@@ -21,6 +21,9 @@ pub enum Error {
     Refused { call: &'static Ioctl, code: i32 },
     #[error("device is gone: {why}")]
     Gone { why: String },
+    /// Something besides a call was refused, by the driver or by the system: the device is there all the same.
+    #[error("{what} cannot be had: {}", Reason(*code))]
+    Failed { what: String, code: i32 },
     /// The daemon is there, and does not tell or give that to this user.
     #[error("permission denied: {what}")]
     Forbidden { what: &'static str },
@@ -38,7 +41,7 @@ impl Error {
     /// The error number, if the driver gave one that is known.
     pub fn errno(&self) -> Option<Errno> {
         match self {
-            Self::Refused { code, .. } => u32::try_from(*code).ok().and_then(|code| code.try_into().ok()),
+            Self::Refused { code, .. } | Self::Failed { code, .. } => known(*code),
             Self::Gone { .. } => Some(Errno::ENODEV),
             Self::Forbidden { .. } => Some(Errno::EACCES),
             _ => None,
@@ -52,12 +55,29 @@ impl Error {
     }
 }
 
+/// The error number of a code, if the contract has it.
+fn known(code: i32) -> Option<Errno> {
+    u32::try_from(code).ok().and_then(|code| code.try_into().ok())
+}
+
+/// The name of an error number of the contract; of another, what the system says of it.
+struct Reason(i32);
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match known(self.0) {
+            Some(errno) => errno.fmt(f),
+            None => io::Error::from_raw_os_error(self.0).fmt(f),
+        }
+    }
+}
+
 /// The name of an error number, or the number.
 struct Name(i32);
 
 impl std::fmt::Display for Name {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match u32::try_from(self.0).ok().and_then(|code| Errno::try_from(code).ok()) {
+        match known(self.0) {
             Some(errno) => errno.fmt(f),
             None => write!(f, "error {}", self.0),
         }
@@ -90,5 +110,24 @@ mod tests {
         ] {
             assert_eq!(Error::Refused { call: &CONTEXT_ATTACH, code }.to_string(), message);
         }
+    }
+
+    #[test]
+    fn device_is_there_where_something_of_it_cannot_be_had() {
+        for (code, errno, message) in [
+            (2, Some(Errno::ENOENT), "another file cannot be had: ENOENT"),
+            // The system's own, out of descriptors.
+            (24, None, "another file cannot be had: Too many open files (os error 24)"),
+        ] {
+            let failed = Error::Failed { what: "another file".to_owned(), code };
+            assert_eq!((failed.errno(), failed.to_string().as_str()), (errno, message));
+            assert!(!failed.is_device_missing(), "{failed}");
+        }
+    }
+
+    #[test]
+    fn device_that_says_itself_that_it_is_gone_is_missing() {
+        let failed = Error::Failed { what: "another file".to_owned(), code: Errno::ENODEV as i32 };
+        assert!(failed.is_device_missing());
     }
 }

@@ -100,7 +100,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::Unable`] where there is no such thing, or [`Error::Gone`].
+    /// [`Error::Unable`] where there is no such thing, [`Error::Failed`] if it is not given, or [`Error::Gone`].
     pub fn signal(&self, fence: Fence) -> Result<OwnedFd, Error> {
         self.connection().signal(fence.0)
     }

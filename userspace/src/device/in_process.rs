@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::unistd::getuid;
 
-use super::connection::{Connection, Failed};
+use super::connection::{ANOTHER_FILE, Connection, Failed, signal_of};
 use super::error::Error;
 use super::mapping::Mapping;
 
@@ -130,13 +130,13 @@ impl<F: Files + Send + 'static> Connection for InProcess<F> {
     }
 
     fn signal(&self, fence: u64) -> Result<OwnedFd, Error> {
-        let failed = |why: String| Error::Gone { why };
+        let failed = |code| Error::Failed { what: signal_of(fence), code };
         let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
-            .map_err(|why| failed(why.to_string()))?;
+            .map_err(|why| failed(why as i32))?;
         let event = OwnedFd::from(event);
-        let theirs = event.try_clone().map_err(|why| failed(why.to_string()))?;
+        let theirs = event.try_clone().map_err(|why| failed(why.raw_os_error().unwrap_or_default()))?;
         let outcome = self.shared.lock().signal(self.file, fence, theirs);
-        outcome.map_err(|errno| failed(errno.to_string()))?;
+        outcome.map_err(|errno| failed(errno as i32))?;
         Ok(event)
     }
 
@@ -146,7 +146,8 @@ impl<F: Files + Send + 'static> Connection for InProcess<F> {
 
     fn again(&self) -> Result<Box<dyn Connection>, Error> {
         let opened = Self::open(self.shared());
-        Ok(Box::new(opened.map_err(|errno| Error::Gone { why: errno.to_string() })?))
+        let failed = |errno| Error::Failed { what: ANOTHER_FILE.to_owned(), code: errno as i32 };
+        Ok(Box::new(opened.map_err(failed)?))
     }
 
     fn report(&self, what: &str) -> Result<Option<String>, Error> {

@@ -132,7 +132,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::Forbidden`] if it does not tell this user, or [`Error::Gone`].
+    /// [`Error::Forbidden`] if it does not tell this user, [`Error::Failed`], or [`Error::Gone`].
     pub fn report(&self, what: &str) -> Result<Option<String>, Error> {
         self.connection().report(what)
     }

@@ -11,7 +11,7 @@ mod trace;
 use std::path::Path;
 use std::path::PathBuf;
 
-use ane::device::{Device, Location};
+use ane::device::{Device, Error as DeviceError, Location};
 use ane::inspect::{Control, ReportError, Source};
 use ane::session::{self, Session};
 use anyhow::{Context, Result};
@@ -108,10 +108,11 @@ fn check_unopened(args: &DeviceArgs) -> Result<()> {
 /// The error of a command whose source gave no report.
 pub(crate) fn no_report(why: ReportError) -> anyhow::Error {
     let advice = match &why {
-        ReportError::Device(why) if !why.is_device_missing() => {
-            "only root and the daemon's own user are told"
+        ReportError::Device(DeviceError::Forbidden { .. }) => "only root and the daemon's own user are told",
+        ReportError::Device(why) if why.is_device_missing() => {
+            "`ane doctor` says what is missing; leave --device out and name a MODEL"
         }
-        ReportError::Device(_) => "`ane doctor` says what is missing; leave --device out and name a MODEL",
+        ReportError::Device(_) => "`ane doctor` checks each layer",
         ReportError::Unknown { .. } => {
             "ask the device with --control SOCKET, start aned with its --control, or leave --device out and name a MODEL"
         }
