@@ -158,11 +158,7 @@ fn virtual_machines() -> Check {
     };
     match Qemu::find(None, arch) {
         Ok(qemu) => Check::fine(LAYER, format!("QEMU {} at {}, {speed}", qemu.version, qemu.path.display())),
-        Err(why) => {
-            let why = why.to_string();
-            let (found, advice) = why.split_once("; ").unwrap_or((&why, "install QEMU"));
-            Check::absent(LAYER, found, format!("for `ane vm`: {advice}"))
-        }
+        Err(why) => Check::absent(LAYER, why.found(), format!("for `ane vm`: {}", why.advice())),
     }
 }
 

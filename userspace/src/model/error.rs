@@ -57,16 +57,26 @@ pub enum ModelError {
     #[error("{0}")]
     Fault(#[from] Fault),
     /// A value for something that the model does not have.
-    #[error("model has no {what} {:?}; {}", excerpt(.name), listed(what, .known))]
+    #[error("{missing}; {advice}")]
     Unknown {
-        what: &'static str,
-        name: String,
-        /// Those that it has.
-        known: Vec<String>,
+        /// The message up to the advice.
+        missing: String,
+        /// The names that it has.
+        advice: String,
     },
     /// All layers that cannot be mapped.
     #[error("{}", problems(.0))]
     Problems(Vec<Problem>),
+}
+
+impl ModelError {
+    /// The error about a name that is none of the `known`.
+    pub(super) fn unknown(what: &str, name: &str, known: &[String]) -> Self {
+        Self::Unknown {
+            missing: format!("model has no {what} {:?}", excerpt(name)),
+            advice: listed(what, known),
+        }
+    }
 }
 
 /// Names that are told; a model may have very many.
@@ -92,4 +102,18 @@ fn problems(problems: &[Problem]) -> String {
     let lines = grouped(problems, |_| String::new());
     let lines: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
     format!("{}:\n{}", counted(problems), lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_name_is_told_apart_from_the_advice() {
+        let why = ModelError::unknown("input", "x; y", &["z".to_owned()]);
+        assert_eq!(why.to_string(), "model has no input \"x; y\"; its inputs are \"z\"");
+        let ModelError::Unknown { missing, advice } = why else { panic!("{why}") };
+        assert_eq!(missing, "model has no input \"x; y\"");
+        assert_eq!(advice, "its inputs are \"z\"");
+    }
 }

@@ -52,7 +52,7 @@ impl Imported {
         let extents = options.extents.keys().find(|&name| !self.extents.contains(name));
         let unknown = |what, name: &String, mut known: Vec<String>| {
             known.dedup();
-            Err(ModelError::Unknown { what, name: name.clone(), known })
+            Err(ModelError::unknown(what, name, &known))
         };
         let cuts = options.cuts.iter().find(|&name| !self.results.contains(name));
         match (inputs, extents, cuts) {

@@ -55,10 +55,7 @@ pub enum Carrier {
 /// No QEMU that can carry the device.
 #[derive(Debug, Error)]
 pub enum NoQemu {
-    #[error(
-        "there is no {program} on the path; install QEMU {GENERIC_SINCE} or later (Debian 13: `apt-get install -t \
-         trixie-backports qemu-system-x86`; without being root: tools/guest/fetch), or name one with --qemu"
-    )]
+    #[error("{}; {}", missing(.program), install())]
     Missing { program: String },
     #[error("{} --version does not say which it is: {why}", path.display())]
     Strange { path: PathBuf, why: String },
@@ -67,6 +64,34 @@ pub enum NoQemu {
          ({BLOCK_SINCE} as a stopgap)", path.display()
     )]
     Old { path: PathBuf, version: Version },
+}
+
+impl NoQemu {
+    /// The message without its advice.
+    pub fn found(&self) -> String {
+        match self {
+            Self::Missing { program } => missing(program),
+            other => other.to_string(),
+        }
+    }
+
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Missing { .. } => install(),
+            Self::Strange { .. } | Self::Old { .. } => "install QEMU".to_owned(),
+        }
+    }
+}
+
+fn missing(program: &str) -> String {
+    format!("there is no {program} on the path")
+}
+
+fn install() -> String {
+    format!(
+        "install QEMU {GENERIC_SINCE} or later (Debian 13: `apt-get install -t trixie-backports qemu-system-x86`; without \
+         being root: tools/guest/fetch), or name one with --qemu"
+    )
 }
 
 #[derive(Clone, Debug)]
@@ -155,6 +180,15 @@ mod tests {
 
     fn carried(text: &str) -> Result<Carrier, Version> {
         Qemu { path: PathBuf::new(), version: version(text).unwrap() }.carrier()
+    }
+
+    #[test]
+    fn advice_is_told_apart_from_what_is_missing() {
+        let missing = Qemu::at("/nowhere; at/all".into()).unwrap_err();
+        let (found, advice) = (missing.found(), missing.advice());
+        assert_eq!(found, "there is no /nowhere; at/all on the path");
+        assert!(advice.starts_with("install QEMU 10.2 or later (Debian 13: "), "{advice}");
+        assert_eq!(missing.to_string(), format!("{found}; {advice}"));
     }
 
     #[test]

@@ -131,10 +131,8 @@ pub(crate) fn refused(model: &Path, why: &ModelError) -> anyhow::Error {
             let what = format!("{name}: {}", model::counted(problems));
             Failure::new(Exit::Refused, what, advice).with_lines(model::grouped(problems, remedy)).into()
         }
-        ModelError::Unknown { .. } => {
-            let text = why.to_string();
-            let (what, known) = text.split_once("; ").unwrap_or((&text, advice));
-            Failure::new(Exit::CommandLine, format_args!("{name}: {what}"), known.to_owned()).into()
+        ModelError::Unknown { missing, advice } => {
+            Failure::new(Exit::CommandLine, format_args!("{name}: {missing}"), advice.clone()).into()
         }
         why => Failure::new(Exit::Refused, format_args!("{name}: {why}"), advice).into(),
     }
