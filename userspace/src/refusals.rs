@@ -4,12 +4,14 @@
 //! refused here with the same register, bits and value. A refusal that depends on memory (an address that is not
 //! mapped) only shows when the program runs.
 
+use ane_device::engine::EngineError;
 use ane_device::engine::plan::plan;
 use ane_device::engine::plan::verdict::Verdict;
 use ane_device::td::decode::{HEADER_AT, decode};
 use ane_device::td::error::DescriptorError;
 use ane_device::td::fetch::Descriptor;
 use ane_device::td::register_file::RegisterFile;
+use ane_device::tm::error::{Failure, RequestError};
 use ane_uapi::hw::td::{self, header::HEADER};
 use ane_uapi::register::Register;
 use serde::Serialize;
@@ -35,6 +37,17 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// The refusal that ended a request, if it was ended by one.
+    pub fn of(failure: &Failure) -> Option<Self> {
+        match &failure.error {
+            RequestError::Engine(EngineError::Refused(verdict)) => {
+                Some(Self::of_verdict(failure.task.into(), verdict))
+            }
+            RequestError::Descriptor(error) => Some(Self::of_descriptor(failure.task.into(), error)),
+            _ => None,
+        }
+    }
+
     pub fn of_descriptor(task: u32, error: &DescriptorError) -> Self {
         let (address, bits, value) = error.place();
         // Register, bits and value are told beside it.

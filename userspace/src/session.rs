@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use ane_device::tm::error::Failure;
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::handle;
 use ane_uapi::ioctl::program::{self, ProgramBinding, ProgramBuffer, ProgramCreate, ProgramDestroy};
@@ -41,7 +42,13 @@ pub enum Error {
         fault.as_ref().map_or(String::new(), |fault| format!(": {fault}")),
         reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"))
     )]
-    Failed { outcome: Outcome, fault: Option<Box<Fault>>, reason: Option<String> },
+    Failed {
+        outcome: Outcome,
+        fault: Option<Box<Fault>>,
+        reason: Option<String>,
+        /// The same as a value, where the device is in this process.
+        failure: Option<Box<Failure>>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -305,7 +312,9 @@ impl Session {
             Outcome::Failed { fault, .. } if fault != 0 => self.device.fault_of(fault).ok().flatten(),
             _ => None,
         };
-        Err(Error::Failed { outcome, fault: fault.map(Box::new), reason: self.device.failure(fence) })
+        let reason = self.device.failure(fence);
+        let failure = reason.as_deref().and_then(|reason| self.device.failure_told(reason));
+        Err(Error::Failed { outcome, fault: fault.map(Box::new), reason, failure: failure.map(Box::new) })
     }
 }
 

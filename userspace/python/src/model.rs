@@ -148,7 +148,7 @@ impl NotCompared {
                 raise::wrong_type(format!("the model has no input {name:?}; its inputs are {known:?}"))
             }
             Self::Input { name, why } => raise::wrong_value(format!("input {name:?}: {why}")),
-            Self::Run(why) => raise::session(py, &why, None),
+            Self::Run(why) => raise::session(py, &why),
             Self::Other(why) => raise::wrong_value(why),
         }
     }

@@ -132,18 +132,14 @@ pub(crate) fn report(py: Python<'_>, why: &ReportError) -> PyErr {
 }
 
 /// An error of a program on a device, with what the device says of the request that failed.
-pub(crate) fn session(py: Python<'_>, why: &session::Error, failure: Option<&Failure>) -> PyErr {
-    let (outcome, fault, reason) = match why {
+pub(crate) fn session(py: Python<'_>, why: &session::Error) -> PyErr {
+    let (outcome, fault, reason, failure) = match why {
         session::Error::Device(why) => return device(py, why),
-        session::Error::Failed { outcome, fault, reason } => (outcome, fault, reason),
+        session::Error::Failed { outcome, fault, reason, failure } => (outcome, fault, reason, failure),
         _ => return wrong_value(why),
     };
     let message = reason.clone().unwrap_or_else(|| why.to_string());
     let mut details = json!({ "outcome": outcome_text(outcome), "reason": reason });
-    // The device's last failure may be of another file's request; the words tell.
-    let failure = failure.filter(|failure| {
-        reason.as_deref().is_some_and(|reason| reason.contains(&failure.error.to_string()))
-    });
     let mut class = "RunError";
     if let Some(failure) = failure {
         details["task"] = failure.task.into();
@@ -159,29 +155,32 @@ pub(crate) fn session(py: Python<'_>, why: &session::Error, failure: Option<&Fai
     exception(py, class, &message, &details)
 }
 
-/// Writes a refusal as details of an exception, and gives the exception's class.
+/// Writes a failure as details of an exception, and gives the exception's class.
 fn describe(details: &mut Value, failure: &Failure) -> &'static str {
-    let refusal = match &failure.error {
-        RequestError::Engine(EngineError::Refused(verdict)) => {
-            Refusal::of_verdict(failure.task.into(), verdict)
-        }
-        RequestError::Descriptor(error) => Refusal::of_descriptor(failure.task.into(), error),
+    if let Some(refusal) = Refusal::of(failure) {
+        put_refusal(details, &refusal);
+        return "RefusedError";
+    }
+    match failure.error {
         RequestError::Engine(EngineError::Fault { address })
         | RequestError::Fetch(FetchError::Fault { address }) => {
-            details["address"] = (*address).into();
-            return "FaultError";
+            details["address"] = address.into();
+            "FaultError"
         }
         RequestError::Deadline { hung } => {
-            if let Some((address, value)) = *hung {
+            if let Some((address, value)) = hung {
                 details["register"] = register_at(address).map(|register| register.name).into();
                 details["address"] = address.into();
                 details["value"] = value.into();
             }
-            return "HangError";
+            "HangError"
         }
-        _ => return "RunError",
-    };
-    let Refusal { register, field, address, bits, value, category, .. } = refusal;
+        _ => "RunError",
+    }
+}
+
+fn put_refusal(details: &mut Value, refusal: &Refusal) {
+    let &Refusal { register, field, address, bits, value, category, .. } = refusal;
     details["hint"] = refusal.advice().into();
     for (name, told) in [
         ("register", register.into()),
@@ -193,7 +192,6 @@ fn describe(details: &mut Value, failure: &Failure) -> &'static str {
     ] {
         details[name] = told;
     }
-    "RefusedError"
 }
 
 fn put_fault(details: &mut Value, info: &IoDartErrorInfo, text: &str) {

@@ -9,7 +9,6 @@ use std::time::Duration;
 use ane::device::Outcome;
 use ane::session::{self, Submission};
 use ane::tensor::fits;
-use ane_device::tm::error::Failure;
 use half::f16;
 use numpy::{PyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -44,7 +43,7 @@ impl Session {
     fn new(py: Python<'_>, device: &Device, program: &Program) -> PyResult<Self> {
         let device = device.device(py)?;
         let loaded = py.detach(|| session::Session::load(&device, program.model()));
-        let inner = loaded.map_err(|why| raise::session(py, &why, None))?;
+        let inner = loaded.map_err(|why| raise::session(py, &why))?;
         let operands = |surfaces: Vec<&ane::container::Surface<'static>>| -> Vec<Operand> {
             let names = unique_names(surfaces.iter().map(|surface| surface.name.as_ref()));
             let named = surfaces.iter().zip(names).map(|(surface, name)| Operand {
@@ -64,7 +63,7 @@ impl Session {
         let mut session = self.inner.hold(py)?;
         for (index, input) in inputs.iter().enumerate() {
             let set = session.set_values(index, input.as_slice().map_err(raise::wrong_value)?);
-            set.map_err(|why| raise::session(py, &why, None))?;
+            set.map_err(|why| raise::session(py, &why))?;
         }
         drop(inputs);
         run_to_end(py, &mut session)?;
@@ -73,7 +72,7 @@ impl Session {
             let array = PyArray::<f16, _>::zeros(py, output.shape.clone(), false);
             let mut values = array.try_readwrite().map_err(raise::wrong_value)?;
             let taken = session.get_values(index, values.as_slice_mut().map_err(raise::wrong_value)?);
-            taken.map_err(|why| raise::session(py, &why, None))?;
+            taken.map_err(|why| raise::session(py, &why))?;
             drop(values);
             results.set_item(&output.name, array)?;
         }
@@ -163,7 +162,7 @@ fn dense<'py>(
 /// Runs a session whose inputs are filled. A signal that Python turns into an exception ends the request too.
 fn run_to_end(py: Python<'_>, session: &mut session::Session) -> PyResult<()> {
     let fence =
-        py.detach(|| session.submit(&Submission::default())).map_err(|why| raise::session(py, &why, None))?;
+        py.detach(|| session.submit(&Submission::default())).map_err(|why| raise::session(py, &why))?;
     loop {
         let ended = py.detach(|| session.finish(fence, Some(SLICE)));
         match ended {
@@ -178,18 +177,7 @@ fn run_to_end(py: Python<'_>, session: &mut session::Session) -> PyResult<()> {
                     return Err(interrupted);
                 }
             }
-            Err(why) => {
-                let failure = py.detach(|| last_failure(session));
-                return Err(raise::session(py, &why, failure.as_ref()));
-            }
+            Err(why) => return Err(raise::session(py, &why)),
         }
     }
-}
-
-/// The device's record of the request that failed last, if it is in this process.
-fn last_failure(session: &session::Session) -> Option<Failure> {
-    let failure = session
-        .device()
-        .with_embedded(|driver| driver.bus_mut().device_mut().ane().task_manager().last_failure().copied());
-    failure.flatten()
 }

@@ -12,6 +12,7 @@
 //! | [`runner`] | runs one case on a device |
 //! | [`outputs`] | compares what came out with what is expected |
 //! | [`meaning`] | operations in double precision, as they are meant |
+//! | [`blame`] | the register that a failed request blames |
 //! | [`record`] | lines of results, written whole and read back |
 //! | [`pool`] | processes that run cases and may be killed |
 //! | [`report`] | tables, rankings, JUnit and HTML |
@@ -19,6 +20,7 @@
 //! A manifest and what it names are untrusted: what a case reads is bounded, and what it costs is too.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+pub mod blame;
 pub mod case;
 pub mod files;
 pub mod manifest;

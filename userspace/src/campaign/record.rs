@@ -12,6 +12,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::blame::Blame;
 use super::case::Case;
 
 /// Longest line that is read: one with every text at its bound is far shorter.
@@ -77,41 +78,6 @@ impl Verdict {
     /// True if a person has to look into it. A plain refusal needs no look.
     pub const fn is_failure(self) -> bool {
         !matches!(self, Self::Passed | Self::Ran | Self::Refused | Self::Hang)
-    }
-}
-
-/// The part of a register that is to blame.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Blame {
-    pub register: String,
-    pub address: String,
-    /// The bits that matter.
-    pub bits: String,
-    pub value: String,
-    pub why: String,
-    /// Undefined, unsupported and so on.
-    pub category: String,
-}
-
-impl Blame {
-    /// The device's message, taken apart: `bits B of V in NAME at A: why (category)`.
-    pub fn of(text: &str) -> Option<Self> {
-        let (_, rest) = text.split_once("bits 0x")?;
-        let (bits, rest) = rest.split_once(" of 0x")?;
-        let (value, rest) = rest.split_once(" in ")?;
-        let (register, rest) = rest.split_once(" at 0x")?;
-        let end = rest.find(|c: char| !c.is_ascii_hexdigit())?;
-        let (address, rest) = rest.split_at_checked(end)?;
-        let (why, category) = rest.rsplit_once(" (")?;
-        let (category, _) = category.split_once(')')?;
-        Some(Self {
-            register: register.to_owned(),
-            address: format!("0x{address}"),
-            bits: format!("0x{bits}"),
-            value: format!("0x{value}"),
-            why: why.trim_start_matches([':', ',', ' ']).to_owned(),
-            category: category.to_owned(),
-        })
     }
 }
 
@@ -417,15 +383,5 @@ mod tests {
         assert!(lines.damaged >= 3, "{}", lines.damaged);
         let other = tempfile::tempdir().unwrap();
         assert_eq!(Log::open(other.path()).unwrap_err().kind(), ErrorKind::InvalidInput);
-    }
-
-    #[test]
-    fn what_the_device_says_is_taken_apart() {
-        let text = "task queue 4, nid 0x40, task 3: bits 0x00008000 of 0x00008001 in InDim at 0x13844: is odd (undefined)";
-        let blame = Blame::of(text).unwrap();
-        assert_eq!((blame.register.as_str(), blame.address.as_str()), ("InDim", "0x13844"));
-        assert_eq!((blame.bits.as_str(), blame.value.as_str()), ("0x00008000", "0x00008001"));
-        assert_eq!((blame.why.as_str(), blame.category.as_str()), ("is odd", "undefined"));
-        assert_eq!(Blame::of("chain ends here"), None);
     }
 }

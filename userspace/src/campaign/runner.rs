@@ -12,11 +12,12 @@ use std::time::Instant;
 use ane_device::Options;
 use ane_device::options::{Hang, Numerics};
 
+use super::blame::Told;
 use super::case::{Case, Expect};
 use super::files::PROGRAM_MAX;
 use super::meaning;
 use super::outputs::{Got, compare, sha256};
-use super::record::{Blame, Outcome, Verdict};
+use super::record::{Outcome, Verdict};
 use crate::build::script;
 use crate::container::{self, Direction, find_operand};
 use crate::device::{Device, Location};
@@ -305,24 +306,52 @@ fn values(outputs: &[Got]) -> Vec<Vec<f64>> {
 
 /// How a session's error ends a case.
 fn of_session(why: &session::Error) -> Ended {
-    let session::Error::Failed { reason, .. } = why else {
+    let session::Error::Failed { reason, failure, .. } = why else {
         let verdict =
             if matches!(why, session::Error::Device(_)) { Verdict::Error } else { Verdict::Unreadable };
         return ended(verdict, why);
     };
     let text = reason.clone().unwrap_or_else(|| why.to_string());
-    let mut outcome = Outcome::because(Verdict::Refused, &text);
-    outcome.blame = Blame::of(&text);
-    if outcome.blame.as_ref().is_some_and(|blame| blame.category == "would hang")
-        || text.contains("hung the engine")
-    {
-        outcome.verdict = Verdict::Hang;
+    let told = failure.as_ref().map_or_else(|| Told::in_words(&text), |failure| Told::by(failure));
+    let verdict = if told.is_hang { Verdict::Hang } else { Verdict::Refused };
+    Box::new(Outcome { blame: told.blame, task: told.task, ..Outcome::because(verdict, &text) })
+}
+
+#[cfg(test)]
+mod tests {
+    use ane_uapi::hw::td::common;
+
+    use super::*;
+
+    /// What ends a program whose tile has no height, on a device in this process.
+    fn hang() -> session::Error {
+        let mut built =
+            script::build("x = input 4x2x8\ny = relu x\noutput y\n", |_, _| Err("no arrays".to_owned()))
+                .unwrap();
+        built.register_mut(0, common::TILE_CFG.info.offset).unwrap().set(0);
+        let options = Options { hang: Hang::Report, ..Options::default() };
+        let device = Device::open(&Location::Embedded, &options).unwrap();
+        Session::load(&device, &Model::from(&built)).unwrap().run().unwrap_err()
     }
-    outcome.task = text.split_once("task ").and_then(|(_, rest)| {
-        let of_queue =
-            rest.strip_prefix("queue ").and_then(|rest| rest.split_once("task ")).map(|(_, rest)| rest);
-        let digits = of_queue.unwrap_or(rest);
-        digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
-    });
-    Box::new(outcome)
+
+    #[test]
+    fn verdict_on_a_hang_in_this_process_does_not_depend_on_its_words() {
+        let mut why = hang();
+        let told = of_session(&why);
+        assert_eq!((told.verdict, told.task), (Verdict::Hang, Some(0)), "{why}");
+        assert_eq!(told.blame.as_ref().unwrap().register, "TileCfg");
+        let session::Error::Failed { reason, .. } = &mut why else { panic!("{why}") };
+        *reason = Some("said in other words".to_owned());
+        let other = of_session(&why);
+        assert_eq!((other.verdict, other.task, other.blame), (told.verdict, told.task, told.blame));
+    }
+
+    #[test]
+    fn verdict_on_a_hang_elsewhere_is_the_same_by_its_words() {
+        let mut why = hang();
+        let told = of_session(&why);
+        let session::Error::Failed { failure, .. } = &mut why else { panic!("{why}") };
+        *failure = None;
+        assert_eq!(of_session(&why), told);
+    }
 }

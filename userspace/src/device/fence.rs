@@ -3,13 +3,14 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use ane_device::tm::error::Failure;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::{self, Cancel, FenceState, TIME_NEVER, Wait};
 use ane_uapi::ioctl::param::Param;
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::error::Error;
-use super::{Device, address};
+use super::{Device, EmbeddedDriver, address};
 
 /// A request that was submitted. The number is never used again in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,6 +93,15 @@ impl Device {
     /// Why a request failed, in words: what the device said of it, where that is known. Only the last few of a file are.
     pub fn failure(&self, fence: Fence) -> Option<String> {
         self.connection().failure(fence.0)
+    }
+
+    /// The failure that the device told as `reason`, if device and driver are in this process and no other request has failed
+    /// since.
+    pub(crate) fn failure_told(&self, reason: &str) -> Option<Failure> {
+        let last = |driver: &mut EmbeddedDriver| {
+            driver.bus_mut().device_mut().ane().task_manager().last_failure().copied()
+        };
+        self.with_embedded(last).flatten().filter(|failure| failure.to_string() == reason)
     }
 
     /// A descriptor that becomes readable once the request has ended, for `poll` and its kin.

@@ -261,8 +261,9 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::blame::Blame;
     use super::super::case::{Case, example};
-    use super::super::record::{Blame, Outcome};
+    use super::super::record::Outcome;
     use super::*;
 
     fn record(program: &str, family: &str, outcome: Outcome) -> Record {
