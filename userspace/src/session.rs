@@ -441,7 +441,7 @@ mod tests {
         let device = device.unwrap().refusing(&fault::GET_FAULT);
         let model = difference_and_sum(["first", "second"], ["difference", "sum"]);
         let why = Session::load(&device, &model).unwrap().run().unwrap_err();
-        let Error::Failed { outcome, fault, reason } = &why else { panic!("{why}") };
+        let Error::Failed { outcome, fault, reason, .. } = &why else { panic!("{why}") };
         assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome}");
         assert!(fault.is_none() && reason.is_some(), "{why}");
     }

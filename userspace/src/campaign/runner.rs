@@ -207,7 +207,7 @@ fn inputs(
                     |why: &dyn std::fmt::Display| ended(Verdict::Error, format!("{}: {why}", path.display()));
                 let array = read(&path, elements(surface.shape)).map_err(|why| named(&why))?;
                 let (tensor, conversion) = array.to_tensor_of(surface).map_err(|why| named(&why))?;
-                converted.push((file.clone(), conversion.of_array(array.header().number)));
+                converted.push((file.to_path_buf(), conversion.of_array(array.header().number)));
                 tensor
             }
         };
