@@ -175,8 +175,8 @@ fn fence_that_is_not_known_is_refused_and_the_device_is_there() {
     let daemon = DaemonThread::start(&Options::default());
     for device in [embedded(&Options::default()), behind(&daemon)] {
         let refused = device.signal(Fence(7)).unwrap_err();
-        assert_eq!(refused.errno(), Some(Errno::ENOENT), "{refused}");
+        assert_eq!(refused.errno(), Some(Errno::ENODATA), "{refused}");
         assert!(!refused.is_device_missing(), "{refused}");
-        assert_eq!(refused.to_string(), "a descriptor for fence 7 cannot be had: ENOENT");
+        assert_eq!(refused.to_string(), "a descriptor for fence 7 cannot be had: ENODATA");
     }
 }

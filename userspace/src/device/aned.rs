@@ -107,3 +107,29 @@ impl Drop for Aned {
         let _ = self.client.close(self.file);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_daemon_without_a_connection_is_missing() {
+        for (why, is_missing, message) in [
+            (ClientError::Errno(Errno::EBUSY), false, "another file of the device cannot be had: EBUSY"),
+            (
+                ClientError::Unknown(-24),
+                false,
+                "another file of the device cannot be had: Too many open files (os error 24)",
+            ),
+            (
+                ClientError::Errno(Errno::EACCES),
+                false,
+                "permission denied: only root and the user that the daemon runs as may have that",
+            ),
+            (ClientError::Gone("it hung up".to_owned()), true, "device is gone: it hung up"),
+        ] {
+            let error = Aned::failed(ANOTHER_FILE, why);
+            assert_eq!((error.is_device_missing(), error.to_string().as_str()), (is_missing, message));
+        }
+    }
+}

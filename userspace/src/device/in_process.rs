@@ -173,3 +173,19 @@ pub(super) fn copy_back(segments: &Segments, memory: &mut [&mut [u8]]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ane_device::Options;
+
+    use super::super::{Device, Fence, Location};
+    use super::*;
+
+    #[test]
+    fn fence_that_is_not_known_is_refused_and_the_device_is_there() {
+        let device = Device::open(&Location::Embedded, &Options::default()).unwrap();
+        let refused = device.signal(Fence(7)).unwrap_err();
+        assert_eq!(refused.to_string(), "a descriptor for fence 7 cannot be had: ENODATA");
+        assert_eq!((refused.errno(), refused.is_device_missing()), (Some(Errno::ENODATA), false));
+    }
+}
