@@ -112,7 +112,7 @@ fn inputs_of_a_model_are_meant_as_those_of_a_program() {
     net.node_to("Sub", &[&one, &x], "y", &[]);
     net.output("y", &[16, 32]);
     let model = scratch.file("net.onnx", &net.finish());
-    let array = scratch.array("a.npy", &Tensor::random(SHAPE, 1));
+    let array = scratch.array("a.npy", &Tensor::random(SHAPE, 7));
     let named = format!("1={array}");
     let layers = printed(&["compare", &model, "-i", &named, "--json"]);
     let layers: serde_json::Value = serde_json::from_str(&layers).expect("output is JSON");
