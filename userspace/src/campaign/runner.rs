@@ -207,7 +207,7 @@ fn inputs(
                     |why: &dyn std::fmt::Display| ended(Verdict::Error, format!("{}: {why}", path.display()));
                 let array = read(&path, elements(surface.shape)).map_err(|why| named(&why))?;
                 let (tensor, conversion) = array.to_tensor_of(surface).map_err(|why| named(&why))?;
-                converted.push((file.to_path_buf(), conversion.of_array(array.header().number)));
+                converted.push((file.to_path_buf(), array.told(&conversion)));
                 tensor
             }
         };
@@ -262,7 +262,7 @@ fn arrays(
             let array = read(&path, got.tensor.values().len() as u64).map_err(named)?;
             array.check_fits(&got.extents).map_err(named)?;
             let (values, conversion) = array.halves();
-            outcome.tell(file, conversion.of_array(array.header().number));
+            outcome.tell(file, array.told(&conversion));
             Ok(values.into_iter().map(half::f16::to_f64).collect())
         })
         .collect()

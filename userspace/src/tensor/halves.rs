@@ -3,8 +3,6 @@
 use half::f16;
 use thiserror::Error;
 
-use super::npy::Number;
-
 /// The changes to the numbers in the conversion to halves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conversion {
@@ -66,12 +64,6 @@ impl Conversion {
         let words = each.into_iter().filter(|(count, _)| *count > 0);
         let words: Vec<_> = words.map(|(count, what)| format!("{count} {what}")).collect();
         (!words.is_empty()).then(|| words.join(", "))
-    }
-
-    /// What became of an array of such numbers, for people; `None` of halves, which are taken as they are.
-    pub fn of_array(&self, number: Number) -> Option<String> {
-        let words = self.words().map_or(String::new(), |words| format!(", {words}"));
-        (!number.is_half()).then(|| format!("converted from {number} to fp16{words}"))
     }
 }
 

@@ -102,7 +102,7 @@ fn values(path: &Path, count: u64) -> Result<(Vec<f16>, Option<String>), String>
     let array = Array::read(BufReader::new(file), count).map_err(|why| why.to_string())?;
     let (values, conversion) = array.halves();
     if values.len() as u64 == count {
-        Ok((values, conversion.of_array(array.header().number)))
+        Ok((values, array.told(&conversion)))
     } else {
         Err(format!("has {} elements, wanted are {count}", values.len()))
     }

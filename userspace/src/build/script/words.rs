@@ -141,7 +141,7 @@ pub(super) fn axes(key: &str, value: &str) -> Result<Vec<Axis>, Why> {
     value.split(',').map(|one| axis(key, one)).collect()
 }
 
-pub(super) fn double(key: &str, value: &str) -> Result<f64, Why> {
+fn double(key: &str, value: &str) -> Result<f64, Why> {
     value.parse().map_err(|_| wrong(key, value, "a number"))
 }
 

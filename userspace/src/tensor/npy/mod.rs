@@ -98,6 +98,13 @@ impl Array {
         }
     }
 
+    /// What became of its numbers as halves, for people; `None` of halves, which are taken as they are.
+    pub fn told(&self, conversion: &Conversion) -> Option<String> {
+        let number = self.header.number;
+        let words = conversion.words().map_or(String::new(), |words| format!(", {words}"));
+        (!number.is_half()).then(|| format!("converted from {number} to fp16{words}"))
+    }
+
     fn tensor_of(&self, shape: Axes<u32>) -> (Tensor, Conversion) {
         let (values, conversion) = self.halves();
         (Tensor { shape, values }, conversion)

@@ -106,7 +106,6 @@ fn read(path: &Path, surface: &Surface<'_>, allow_nan: bool) -> Result<(Tensor, 
         File::open(path).map_err(npy::Error::Io).and_then(|file| Array::read(BufReader::new(file), limit))
     };
     let array = array.map_err(|why| refused(&name, &why))?;
-    let number = array.header().number;
     let (tensor, conversion) = array.to_tensor_of(surface).map_err(|why| refused(&name, &why))?;
     let Conversion { nans, first_nan, .. } = conversion;
     if nans > 0 && !allow_nan {
@@ -115,7 +114,7 @@ fn read(path: &Path, surface: &Surface<'_>, allow_nan: bool) -> Result<(Tensor, 
         return Err(Failure::new(Exit::Refused, what, "mend the array, or run with --allow-nan").into());
     }
     let mut source = name;
-    if let Some(told) = conversion.of_array(number) {
+    if let Some(told) = array.told(&conversion) {
         source.push_str(&format!(", {told}"));
     }
     Ok((tensor, source))
