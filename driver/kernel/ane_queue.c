@@ -76,9 +76,9 @@ void ane_job_free(struct ane_job *job)
 
 /*
  * Under the queue's lock, with the job out of its priority's list. The job itself is freed behind it, by what it
- * returns to: its buffers take locks that may not be taken here.
+ * returns to: its buffers take locks that may not be taken here. The caller settles what waits for the job's fence.
  */
-static void end(struct ane_device *ane, struct ane_job *job, int result, struct list_head *dead)
+static void end_unsettled(struct ane_device *ane, struct ane_job *job, int result, struct list_head *dead)
 {
 	struct ane_file *file = job->file;
 	struct ane_fence *fence = job->fence;
@@ -93,7 +93,6 @@ static void end(struct ane_device *ane, struct ane_job *job, int result, struct 
 	if (++file->ended_count > ANE_FENCE_HISTORY)
 		forget_oldest(file);
 	list_del(&job->link);
-	settle(file, fence->number, result != 0);
 	if (job->is_counted) {
 		file->in_flight--;
 		file->space->counters.at[ANE_COUNTER_IN_FLIGHT]--;
@@ -103,6 +102,13 @@ static void end(struct ane_device *ane, struct ane_job *job, int result, struct 
 	ane->counters.at[counter_of(result)]++;
 	list_add_tail(&job->queued, dead);
 	wake_up_all(&file->told);
+}
+
+/* The same, and the requests behind it learn of its end. */
+static void end(struct ane_device *ane, struct ane_job *job, int result, struct list_head *dead)
+{
+	settle(job->file, job->fence->number, result != 0);
+	end_unsettled(ane, job, result, dead);
 }
 
 static void bury(struct list_head *dead)
@@ -250,7 +256,8 @@ static void cancel_all_of(struct ane_device *ane, struct list_head *queue, struc
 		if (file && job->file != file)
 			continue;
 		list_del_init(&job->queued);
-		end(ane, job, -ECANCELED, dead);
+		/* All that could wait for it ends here too. To look for them would take a walk of the file for each job. */
+		end_unsettled(ane, job, -ECANCELED, dead);
 		(*count)++;
 	}
 }

@@ -4,6 +4,8 @@
  *
  * requests MODEL.anec load       keeps the queue full until a call fails, and says how
  */
+#include <time.h>
+
 #include "tap.h"
 
 #define NEVER ((int64_t)ANE_TIME_NEVER)
@@ -353,6 +355,42 @@ static void requests(struct program *program)
 		submit(fd, request);
 }
 
+static double seconds(void)
+{
+	struct timespec now;
+	CHECK(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* A chain as long as may be. */
+static struct drm_ane_chain longest(struct drm_ane_request links[ANE_CHAIN_MAX], struct drm_ane_request request)
+{
+	for (int link = 0; link < ANE_CHAIN_MAX; link++)
+		links[link] = request;
+	return (struct drm_ane_chain){
+		.requests = (uintptr_t)links, .request_count = ANE_CHAIN_MAX, .request_size = sizeof *links,
+		.flags = ANE_REQUEST_NONBLOCK,
+	};
+}
+
+/* A file with as many requests as may be is closed: the time grows with their number, not with its square. */
+static void full_queues(void)
+{
+	static struct drm_ane_request links[ANE_CHAIN_MAX];
+	struct drm_ane_bar bars[33];
+	struct program program = fresh(3);
+	struct drm_ane_chain chain = longest(links, raw(&program, bars));
+	int ended = 0;
+	for (int turn = 0; turn < ANE_IN_FLIGHT_MAX && !ended; turn++)
+		ended = call(program.fd, DRM_IOCTL_ANE_SUBMIT_CHAIN, &chain);
+	TEST(ended == 0);
+	double begun = seconds();
+	drop(&program);
+	double took = seconds() - begun;
+	printf("# closing a file with a full queue took %.3f s\n", took);
+	TEST(took < 2);
+}
+
 /* A deadline that has passed, and requests behind one that is taken back. */
 static void endings(struct program *program)
 {
@@ -498,6 +536,7 @@ int main(int argc, char **argv)
 	refusals(&program);
 	requests(&program);
 	drop(&program);
+	full_queues();
 	program = fresh(2);
 	endings(&program);
 	faults(&program);
