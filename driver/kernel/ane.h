@@ -170,7 +170,9 @@ struct ane_job {
 	unsigned int after_count;
 	u32 priority;
 	ktime_t since;
-	/* It counts as one in flight; of a chain only the last does. */
+	/* The fence of its chain's first request; its own if it is in none. */
+	u64 chain;
+	/* It counts as one in flight; of a chain only the last that has not ended does. */
 	bool is_counted;
 	/* One that it waits for has failed. */
 	bool is_doomed;

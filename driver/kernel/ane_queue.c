@@ -75,6 +75,27 @@ void ane_job_free(struct ane_job *job)
 }
 
 /*
+ * The last of a chain may end before others of it, by being taken back. Then the one before it counts for the chain:
+ * the requests of a chain follow each other among the file's.
+ */
+static void uncount(struct ane_device *ane, struct ane_job *job)
+{
+	struct ane_file *file = job->file;
+
+	if (!list_is_first(&job->link, &file->jobs)) {
+		struct ane_job *before = list_prev_entry(job, link);
+
+		if (before->chain == job->chain) {
+			before->is_counted = true;
+			return;
+		}
+	}
+	file->in_flight--;
+	file->space->counters.at[ANE_COUNTER_IN_FLIGHT]--;
+	ane->counters.at[ANE_COUNTER_IN_FLIGHT]--;
+}
+
+/*
  * Under the queue's lock, with the job out of its priority's list. The job itself is freed behind it, by what it
  * returns to: its buffers take locks that may not be taken here. The caller settles what waits for the job's fence.
  */
@@ -92,12 +113,9 @@ static void end_unsettled(struct ane_device *ane, struct ane_job *job, int resul
 	list_add_tail(&fence->age, &file->ended);
 	if (++file->ended_count > ANE_FENCE_HISTORY)
 		forget_oldest(file);
+	if (job->is_counted)
+		uncount(ane, job);
 	list_del(&job->link);
-	if (job->is_counted) {
-		file->in_flight--;
-		file->space->counters.at[ANE_COUNTER_IN_FLIGHT]--;
-		ane->counters.at[ANE_COUNTER_IN_FLIGHT]--;
-	}
 	file->space->counters.at[counter_of(result)]++;
 	ane->counters.at[counter_of(result)]++;
 	list_add_tail(&job->queued, dead);

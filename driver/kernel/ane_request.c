@@ -165,7 +165,7 @@ static void look_at_fences(struct ane_job *job)
 static int try_queue(struct ane_device *ane, struct ane_file *own, struct list_head *jobs, u64 *last)
 {
 	struct ane_job *job;
-	u64 before = 0;
+	u64 before = 0, chain;
 	int ret = 0;
 
 	spin_lock(&ane->queue_lock);
@@ -175,12 +175,14 @@ static int try_queue(struct ane_device *ane, struct ane_file *own, struct list_h
 		ret = -EAGAIN;
 	if (ret)
 		goto out;
+	chain = own->last_fence + 1;
 	list_for_each_entry(job, jobs, queued) {
 		look_at_fences(job);
 		if (before)
 			job->after[job->after_count++] = before;
 		before = ++own->last_fence;
 		job->fence->number = job->request.fence = before;
+		job->chain = chain;
 		job->since = ktime_get();
 		job->is_counted = list_is_last(&job->queued, jobs);
 	}

@@ -391,6 +391,25 @@ static void full_queues(void)
 	TEST(took < 2);
 }
 
+/* A chain whose last request was taken back counts as one in flight while others of it are queued. */
+static void shortened_chains(void)
+{
+	static struct drm_ane_request links[ANE_CHAIN_MAX];
+	struct drm_ane_bar bars[33];
+	struct program program = fresh(4);
+	struct drm_ane_chain chain = longest(links, raw(&program, bars));
+	int ended = 0, taken = 0;
+	/* More than may be in flight, for some come to their end meanwhile. */
+	for (int turn = 0; turn < 2 * ANE_IN_FLIGHT_MAX && !ended; turn++) {
+		ended = call(program.fd, DRM_IOCTL_ANE_SUBMIT_CHAIN, &chain);
+		struct drm_ane_cancel cancel = { .fence = chain.out_fence };
+		if (!ended)
+			taken += call(program.fd, DRM_IOCTL_ANE_CANCEL, &cancel) == 0;
+	}
+	TEST(ended == EAGAIN && taken > ANE_IN_FLIGHT_MAX / 2);
+	drop(&program);
+}
+
 /* A deadline that has passed, and requests behind one that is taken back. */
 static void endings(struct program *program)
 {
@@ -537,6 +556,7 @@ int main(int argc, char **argv)
 	requests(&program);
 	drop(&program);
 	full_queues();
+	shortened_chains();
 	program = fresh(2);
 	endings(&program);
 	faults(&program);
