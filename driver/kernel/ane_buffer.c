@@ -107,7 +107,22 @@ static int mmap_buffer(struct drm_gem_object *gem, struct vm_area_struct *vma)
 	return vm_map_pages_zero(vma, buffer->pages, buffer->page_count);
 }
 
+/* Every page is there from the start. But the kernel takes all of them out when the device goes, and the memory stays. */
+static vm_fault_t fault_buffer(struct vm_fault *vmf)
+{
+	struct drm_gem_object *gem = vmf->vma->vm_private_data;
+	struct ane_buffer *buffer = to_buffer(gem);
+	unsigned long at = vmf->pgoff - drm_vma_node_start(&gem->vma_node);
+
+	if (at >= buffer->page_count)
+		return VM_FAULT_SIGBUS;
+	get_page(buffer->pages[at]);
+	vmf->page = buffer->pages[at];
+	return 0;
+}
+
 static const struct vm_operations_struct buffer_vm_ops = {
+	.fault = fault_buffer,
 	.open = drm_gem_vm_open,
 	.close = drm_gem_vm_close,
 };

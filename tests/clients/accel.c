@@ -4,7 +4,8 @@
  *
  * accel MODEL.anec once          submits once, and says how it ended
  * accel MODEL.anec time N        says what a submission takes
- * accel MODEL.anec hold          submits until the device is gone, and says what became of its calls and its memory
+ * accel MODEL.anec hold          submits until the device is gone, and says what became of its calls; then waits until
+ *                                the file /tmp/gone is there, and says what became of its memory
  */
 #include <sys/wait.h>
 #include <signal.h>
@@ -184,6 +185,10 @@ static void hold(void)
 		;
 	printf("submit: %s; ", strerror(ended));
 	printf("buffer: %s; ", strerror(call(program.fd, DRM_IOCTL_ANE_BO_INIT, &init)));
+	fflush(stdout);
+	/* The kernel takes the mappings away only after calls have begun to fail. */
+	while (access("/tmp/gone", F_OK) != 0)
+		usleep(100000);
 	/* The memory is still there, and so is what was in it. */
 	printf("memory %s\n", sum(&program) == expected ? "kept" : "changed");
 	drop(&program);

@@ -110,11 +110,17 @@ fn is_loaded(machine: &mut Machine) {
         .ok("(requests relu.anec load >/tmp/load 2>&1 &); until grep -q submits /tmp/load; do sleep 1; done");
 }
 
+/// A client that submits until its device is gone, and looks at its memory when `/tmp/gone` is there.
+fn is_held(machine: &mut Machine) {
+    machine.ok("rm -f /tmp/gone; (accel relu.anec hold >/tmp/held 2>&1 &); until grep -q submits /tmp/held; do sleep 1; done");
+}
+
 /// A client that submits while its device goes, and the device that comes back.
 fn goes_and_comes_back(machine: &mut Machine, go: &str, come: &str) {
     is_loaded(machine);
-    machine.ok("(accel relu.anec hold >/tmp/held 2>&1 &); until grep -q submits /tmp/held; do sleep 1; done");
+    is_held(machine);
     machine.ok(go);
+    machine.ok("touch /tmp/gone");
     machine.ok("n=0; until grep -q 'load: No such device' /tmp/load; do n=$((n + 1)); [ $n -lt 30 ] || { cat /tmp/load; false; break; }; sleep 1; done");
     let ending = "submit: No such device; buffer: No such device; memory kept";
     machine.ok(&format!("n=0; until grep -q '{ending}' /tmp/held; do n=$((n + 1)); [ $n -lt 30 ] || {{ cat /tmp/held; false; break; }}; sleep 1; done"));
@@ -204,13 +210,15 @@ fn kernel_module_serves_clients_by_the_virtio_function() {
     sleeps_and_is_loaded_again(&mut machine);
 
     // The device's process dies, and another takes its place: what waits gets an end.
-    machine.ok("(accel relu.anec hold >/tmp/held 2>&1 &); until grep -q submits /tmp/held; do sleep 1; done");
+    is_held(&mut machine);
     kill(Pid::from_raw(machine.device() as i32), Signal::SIGKILL).unwrap();
     machine.wait_for_message("another is ready");
     let recovered = ane(&["vm", "recover", machine.monitor().to_str().unwrap()]);
     assert!(recovered.status.success(), "{}", String::from_utf8_lossy(&recovered.stderr));
+    // The client still has the old device, so the new one has the next number. It comes when the old one has gone.
+    machine.ok("n=0; until [ -e /dev/accel/accel1 ]; do n=$((n + 1)); [ $n -lt 60 ] || { cat /tmp/held; false; break; }; sleep 1; done");
+    machine.ok("touch /tmp/gone");
     machine.ok("n=0; until grep -q 'memory kept' /tmp/held; do n=$((n + 1)); [ $n -lt 40 ] || { cat /tmp/held; false; break; }; sleep 1; done");
-    machine.ok("n=0; until [ -e /dev/accel/accel* ]; do n=$((n + 1)); [ $n -lt 20 ] || { false; break; }; sleep 1; done");
     files.all_run(&mut machine);
     assert_eq!(machine.ok("dmesg | grep -E 'BUG|WARNING|Oops' | grep -v lockup || true"), "");
     machine.power_off();
