@@ -32,6 +32,18 @@ static int open_file(struct drm_device *drm, struct drm_file *file)
 	return 0;
 }
 
+/*
+ * DRM lets go of a file's buffers before it calls close_file. Their freeing waits for the request that runs, so the file's
+ * requests are ended first. No call of this file runs any more, and none comes.
+ */
+static int release_file(struct inode *inode, struct file *opened)
+{
+	struct drm_file *file = opened->private_data;
+
+	ane_queue_cancel(to_ane(file->minor->dev), file->driver_priv);
+	return drm_release(inode, opened);
+}
+
 static void close_file(struct drm_device *drm, struct drm_file *file)
 {
 	struct ane_file *own = file->driver_priv;
@@ -94,7 +106,19 @@ static const struct drm_ioctl_desc calls[] = {
 	CALL(GET_FAILURE, no_text),
 };
 
-DEFINE_DRM_ACCEL_FOPS(ane_fops);
+/* DRM_ACCEL_FOPS, but for release. */
+static const struct file_operations ane_fops = {
+	.owner = THIS_MODULE,
+	.open = accel_open,
+	.release = release_file,
+	.unlocked_ioctl = drm_ioctl,
+	.compat_ioctl = drm_compat_ioctl,
+	.poll = drm_poll,
+	.read = drm_read,
+	.llseek = noop_llseek,
+	.mmap = drm_gem_mmap,
+	.fop_flags = FOP_UNSIGNED_OFFSET,
+};
 
 static const struct drm_driver ane_driver = {
 	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM,

@@ -3,6 +3,7 @@
  * What is left out is at the end.
  *
  * requests MODEL.anec load       keeps the queue full until a call fails, and says how
+ * requests MODEL.anec leave      closes its file while a request runs that never ends, and says whether that took long
  */
 #include <time.h>
 
@@ -540,12 +541,28 @@ static void load_engine(void)
 	drop(&program);
 }
 
+static void leave(void)
+{
+	struct drm_ane_bar bars[33];
+	struct program program = fresh(1);
+	submit(program.fd, raw(&program, bars));
+	/* Until it runs. */
+	usleep(500000);
+	double begun = seconds();
+	drop(&program);
+	printf("%s\n", seconds() - begun < 20 ? "left" : "held up");
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc >= 2);
 	model = argv[1];
 	if (argc == 3 && strcmp(argv[2], "load") == 0) {
 		load_engine();
+		return 0;
+	}
+	if (argc == 3 && strcmp(argv[2], "leave") == 0) {
+		leave();
 		return 0;
 	}
 	struct program program = fresh(1);

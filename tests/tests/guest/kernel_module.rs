@@ -194,6 +194,11 @@ fn kernel_module_serves_clients_by_the_virtio_function() {
     assert_eq!(stat(&mut machine, "virtio", "recoveries"), resets + 1);
     machine.ok("echo 60 >/sys/module/ane/parameters/patience_s");
     files.all_run(&mut machine);
+    // The file of one is closed: that ends it, long before the driver's patience does.
+    Control::connect(&control).ask("inject wedge").unwrap();
+    assert_eq!(machine.ok("requests relu.anec leave"), "left");
+    assert_eq!(stat(&mut machine, "virtio", "recoveries"), resets + 2);
+    files.all_run(&mut machine);
 
     let (at, device) = (place("virtio"), name(&mut machine, "virtio"));
     goes_and_comes_back(
