@@ -77,6 +77,8 @@ struct ane_space {
 	struct drm_mm addresses;
 	/* Leaves went away, and the engine may still know them. Under the device's lock. */
 	bool is_stale;
+	/* It was in the engine's registers at some time, so an engine that is lost may still use it. Under the device's lock. */
+	bool was_attached;
 	/* The page tables: the transport's own, or the kernel's. */
 	struct page *l2, *l3[ANE_L3_TABLES];
 	struct iommu_domain *domain;
@@ -285,6 +287,11 @@ void ane_count(struct ane_space *space, unsigned int counter, s64 by);
 
 struct ane_space *ane_space_create(struct ane_device *ane);
 void ane_space_put(struct ane_space *space);
+/* An engine that nobody can stop may still reach what the space leads to. Under the device's lock. */
+static inline bool ane_space_is_lost(const struct ane_space *space)
+{
+	return space->ane->is_lost && space->was_attached;
+}
 /* Gives the space its page for first descriptors. */
 int ane_space_first(struct ane_space *space);
 /*

@@ -75,13 +75,12 @@ static void free_buffer(struct drm_gem_object *gem)
 		if (buffer->mappings[i])
 			ane_displace(buffer, buffer->mappings[i]);
 	mutex_unlock(&space->lock);
-	is_lost = ane->is_lost;
+	is_lost = ane_space_is_lost(space);
 	mutex_unlock(&ane->lock);
 	for (i = 1; i < ANE_MAPPINGS_MAX; i++)
 		kfree(buffer->mappings[i]);
 	ane_count(space, ANE_COUNTER_BUFFERS, -1);
 	ane_count(space, ANE_COUNTER_BUFFER_BYTES, -(s64)gem->size);
-	/* An engine that nobody can stop may still write to them. */
 	if (!is_lost)
 		free_pages_of(buffer);
 	drm_gem_object_release(gem);
@@ -149,6 +148,9 @@ int ane_buffer_create(struct drm_file *file, const struct ane_wish *wish, u32 *h
 	u64 bytes = ALIGN(wish->bytes, ANE_PAGE);
 	int ret;
 
+	/* Its memory could not be given back. */
+	if (READ_ONCE(space->ane->is_lost))
+		return -ENODEV;
 	spin_lock(&space->ane->queue_lock);
 	own->has_context = true;
 	spin_unlock(&space->ane->queue_lock);

@@ -45,8 +45,7 @@ static void drop_first(struct ane_space *space)
 		return;
 	space->ane->bus->unmap(space, space->first_address.start, ANE_PAGE);
 	drm_mm_remove_node(&space->first_address);
-	/* An engine that nobody can stop may still read it. */
-	if (!space->ane->is_lost)
+	if (!ane_space_is_lost(space))
 		__free_pages(space->first, ANE_BLOCK_ORDER);
 	space->first = NULL;
 }
@@ -62,7 +61,7 @@ static void space_release(struct kref *refs)
 	if (ane->attached == space)
 		ane->attached = NULL;
 	drop_first(space);
-	if (!ane->is_lost)
+	if (!ane_space_is_lost(space))
 		ane->bus->space_fini(space);
 	mutex_unlock(&ane->lock);
 	drm_mm_takedown(&space->addresses);

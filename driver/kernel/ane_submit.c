@@ -104,6 +104,8 @@ static int run(struct ane_device *ane, struct ane_file *file, struct ane_request
 	if (request->copied)
 		copy_first(space, request);
 
+	/* Also one that fails may have got so far. */
+	space->was_attached = true;
 	if (ane->attached != space || space->is_stale)
 		ret = ane->bus->attach(ane, space);
 	if (ret)
