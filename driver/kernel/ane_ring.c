@@ -81,6 +81,15 @@ void ane_ring_events(struct virtqueue *vq)
 	wake_up_all(&v->told);
 }
 
+static void drop_queues(struct ane_virtio *v)
+{
+	/* Without queues nothing is asked, should somebody still try. */
+	v->is_silent = true;
+	if (v->ctrl)
+		v->vdev->config->del_vqs(v->vdev);
+	v->ctrl = v->events = NULL;
+}
+
 int ane_ring_start(struct ane_virtio *v)
 {
 	struct virtqueue_info infos[VIRTIO_ANE_QUEUES] = {
@@ -102,8 +111,7 @@ int ane_ring_start(struct ane_virtio *v)
 		ret = give(v, &v->buffers[i]);
 	spin_unlock_irqrestore(&v->lock, flags);
 	if (ret) {
-		v->is_silent = true;
-		v->vdev->config->del_vqs(v->vdev);
+		drop_queues(v);
 		return ret;
 	}
 	virtio_device_ready(v->vdev);
@@ -113,10 +121,36 @@ int ane_ring_start(struct ane_virtio *v)
 
 void ane_ring_stop(struct ane_virtio *v)
 {
-	/* Without queues nothing is asked, should somebody still try. */
+	/* Nothing is asked from here on. */
 	v->is_silent = true;
 	virtio_reset_device(v->vdev);
-	v->vdev->config->del_vqs(v->vdev);
+	drop_queues(v);
+}
+
+/* As the kernel does after a sleep: the reset took back what was agreed on. */
+static int negotiate(struct virtio_device *vdev)
+{
+	int ret;
+
+	virtio_add_status(vdev, VIRTIO_CONFIG_S_ACKNOWLEDGE);
+	virtio_add_status(vdev, VIRTIO_CONFIG_S_DRIVER);
+	ret = vdev->config->finalize_features(vdev);
+	if (ret)
+		return ret;
+	virtio_add_status(vdev, VIRTIO_CONFIG_S_FEATURES_OK);
+	return vdev->config->get_status(vdev) & VIRTIO_CONFIG_S_FEATURES_OK ? 0 : -ENODEV;
+}
+
+int ane_ring_restart(struct ane_virtio *v)
+{
+	int ret;
+
+	/* The reset of a function that was pulled out would be waited for without end. */
+	if (v->ctrl && virtqueue_is_broken(v->ctrl))
+		return -ENODEV;
+	ane_ring_stop(v);
+	ret = negotiate(v->vdev);
+	return ret ?: ane_ring_start(v);
 }
 
 static int check(struct ane_virtio *v, struct ane_batch *batch, unsigned int length)

@@ -244,9 +244,13 @@ static int recover(struct ane_device *ane)
 	struct ane_virtio *v = virtio_of(ane);
 	struct ane_batch *batch = &ane->batch;
 	unsigned int i;
-	int ret;
+	int ret = 0;
 
-	ret = ane_ring_ask(v, VIRTIO_ANE_REQUEST_RESET, NULL);
+	/* An answer did not come, and the question is still with the device. It may answer again by now. */
+	if (v->is_silent)
+		ret = READ_ONCE(ane->is_gone) ? -ENODEV : ane_ring_restart(v);
+	if (!ret)
+		ret = ane_ring_ask(v, VIRTIO_ANE_REQUEST_RESET, NULL);
 	if (ret)
 		return ret;
 	/* Events of before are in their buffers by now, if they come at all. */

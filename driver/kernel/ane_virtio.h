@@ -26,6 +26,7 @@ struct ane_answer {
 
 struct ane_virtio {
 	struct virtio_device *vdev;
+	/* None of them after a start that failed. */
 	struct virtqueue *ctrl, *events;
 	struct virtio_ane_config config;
 	/* What is with the device belongs to it: memory of its own, never of a stack. */
@@ -51,6 +52,8 @@ struct ane_virtio {
 void ane_ring_events(struct virtqueue *vq);
 int ane_ring_start(struct ane_virtio *v);
 void ane_ring_stop(struct ane_virtio *v);
+/* Resets the function, and begins with queues that hold nothing. */
+int ane_ring_restart(struct ane_virtio *v);
 /* Asks the device; the answer's values go where the batch's reads are. */
 int ane_ring_ask(struct ane_virtio *v, u16 kind, struct ane_batch *batch);
 

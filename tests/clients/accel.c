@@ -3,6 +3,7 @@
  * comes of the model's inputs the first time has to come of them every time.
  *
  * accel MODEL.anec once          submits once, and says how it ended
+ * accel MODEL.anec lost          says how a buffer's making ends, and whether the engine is lost
  * accel MODEL.anec time N        says what a submission takes
  * accel MODEL.anec hold          submits until the device is gone, and says what became of its calls; then waits until
  *                                the file /tmp/gone is there, and says what became of its memory
@@ -194,6 +195,18 @@ static void hold(void)
 	drop(&program);
 }
 
+static void lost(void)
+{
+	struct drm_ane_bo_init init = { .size = TILE };
+	struct drm_ane_get_param get = { .param = ANE_PARAM_STATE };
+	int fd = open_device();
+	CHECK(fd >= 0);
+	printf("buffer: %s; ", strerror(call(fd, DRM_IOCTL_ANE_BO_INIT, &init)));
+	CHECK(ioctl(fd, DRM_IOCTL_ANE_GET_PARAM, &get) == 0);
+	printf("%s\n", get.value == ANE_STATE_DEAD ? "lost" : "there");
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc >= 2);
@@ -202,6 +215,8 @@ int main(int argc, char **argv)
 		take_time(atoi(argv[3]));
 	} else if (argc == 3 && strcmp(argv[2], "hold") == 0) {
 		hold();
+	} else if (argc == 3 && strcmp(argv[2], "lost") == 0) {
+		lost();
 	} else if (argc == 3 && strcmp(argv[2], "once") == 0) {
 		struct program program = fresh(1);
 		int ended = run(&program);

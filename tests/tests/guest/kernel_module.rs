@@ -144,6 +144,17 @@ fn sleeps_and_is_loaded_again(machine: &mut Machine) {
     assert_eq!(machine.ok("accel sum.anec once"), "done");
 }
 
+/// The device gives no answer for longer than the driver waits for one, a minute. The engine is lost until the device answers
+/// again.
+fn stands_still(machine: &mut Machine, folder: &str) {
+    let process = Pid::from_raw(machine.device() as i32);
+    kill(process, Signal::SIGSTOP).unwrap();
+    machine.ok(&format!("! echo 1 >{folder}/reset; grep -q 1 {folder}/wedged"));
+    assert_eq!(machine.ok("accel relu.anec lost"), "buffer: No such device; lost");
+    kill(process, Signal::SIGCONT).unwrap();
+    machine.ok(&format!("echo 1 >{folder}/reset; grep -q 0 {folder}/wedged"));
+}
+
 /// Prints what an empty submission takes, and gives the accesses that each made.
 fn is_timed(machine: &mut Machine, bus: &str, what: &str) -> u64 {
     let names = ["accesses", "jobs", "busy_ns"];
@@ -201,6 +212,8 @@ fn kernel_module_serves_clients_by_the_virtio_function() {
     files.all_run(&mut machine);
 
     let (at, device) = (place("virtio"), name(&mut machine, "virtio"));
+    stands_still(&mut machine, &format!("{at}/{device}"));
+    files.all_run(&mut machine);
     goes_and_comes_back(
         &mut machine,
         &format!("echo {device} >{at}/unbind"),
