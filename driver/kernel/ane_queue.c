@@ -292,7 +292,9 @@ unsigned int ane_queue_cancel(struct ane_device *ane, struct ane_file *file)
 	if (ane->running && (!file || ane->running->file == file)) {
 		WRITE_ONCE(ane->running->request.is_cancelled, true);
 		count++;
-	} else if (!file && ane->current_request) {
+	}
+	/* It may be the one above, or that of a submission whose end the one above waits for. */
+	if (!file && ane->current_request && !(ane->running && ane->current_request == &ane->running->request)) {
 		WRITE_ONCE(ane->current_request->is_cancelled, true);
 		count++;
 	}
