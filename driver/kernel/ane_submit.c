@@ -201,6 +201,11 @@ int ane_submit_locked(struct ane_device *ane, struct ane_file *file, struct ane_
 
 	if (ane->is_lost)
 		return -ECANCELED;
+	/* Its caller may have waited for the lock for long. */
+	if (READ_ONCE(request->is_cancelled))
+		return -ECANCELED;
+	if (!ktime_before(ktime_get(), request->deadline))
+		return -ETIMEDOUT;
 	ret = power_on(ane);
 	if (ret)
 		return told(ret);
