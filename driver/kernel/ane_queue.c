@@ -228,8 +228,9 @@ static void work(struct work_struct *work)
 		bury(&dead);
 		ane_queue_kick(ane);
 	} else if (later != KTIME_MAX) {
-		mod_delayed_work(ane->workers, &ane->work,
-				 nsecs_to_jiffies(max_t(s64, later - ktime_get(), 0)) + 1);
+		/* Somebody may have kicked the worker since it looked; that stays. */
+		queue_delayed_work(ane->workers, &ane->work,
+				   nsecs_to_jiffies(max_t(s64, later - ktime_get(), 0)) + 1);
 	}
 }
 
