@@ -195,21 +195,23 @@ static irqreturn_t on_event(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-static bool is_news(struct ane_platform *p, const struct ane_request *request)
+static bool is_news(struct ane_device *ane, const struct ane_request *request)
 {
-	return READ_ONCE(p->is_told) || READ_ONCE(request->is_cancelled);
+	return READ_ONCE(platform_of(ane)->is_told) || READ_ONCE(ane->is_gone) || READ_ONCE(request->is_cancelled);
 }
 
 /* The line is off outside of this function, and was up if is_told. */
-static void sleep(struct ane_platform *p, const struct ane_request *request)
+static void sleep(struct ane_device *ane, const struct ane_request *request)
 {
+	struct ane_platform *p = platform_of(ane);
+
 	if (!p->has_irq || !READ_ONCE(interrupts)) {
 		usleep_range(20, 100);
 		return;
 	}
 	WRITE_ONCE(p->is_told, false);
 	enable_irq(p->irq);
-	wait_event_killable_timeout(p->told, is_news(p, request), SILENCE);
+	wait_event_killable_timeout(p->told, is_news(ane, request), SILENCE);
 	disable_irq(p->irq);
 	/* Its handler has done so as well. */
 	if (READ_ONCE(p->is_told))
@@ -230,7 +232,7 @@ static int wait_for_end(struct ane_device *ane, struct ane_file *file, struct an
 
 	/* A request that is polled for may have ended by now; of one that is not the interrupt tells. */
 	if (p->has_irq && READ_ONCE(interrupts))
-		sleep(p, request);
+		sleep(ane, request);
 	for (;;) {
 		/* Compared after the look: a bus that is slow takes no request's time. */
 		is_late = ktime_after(ktime_get(), end);
@@ -243,6 +245,8 @@ static int wait_for_end(struct ane_device *ane, struct ane_file *file, struct an
 			return -EINTR;
 		if (READ_ONCE(request->is_cancelled))
 			return -ECANCELED;
+		if (READ_ONCE(ane->is_gone))
+			return -ENODEV;
 		/* A fault begins its time anew: it was the kernel that took it. */
 		if (p->scratch_count != contained) {
 			contained = p->scratch_count;
@@ -250,7 +254,7 @@ static int wait_for_end(struct ane_device *ane, struct ane_file *file, struct an
 		} else if (is_late) {
 			return -ETIMEDOUT;
 		}
-		sleep(p, request);
+		sleep(ane, request);
 	}
 	if (p->scratch_count)
 		ane->contained++;
