@@ -5,6 +5,7 @@
  * Every file has an address space of its own, and all of them are context 0 in their turn: there is always one free.
  */
 #include <drm/drm_file.h>
+#include <linux/capability.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -169,6 +170,9 @@ int ane_get_stats(struct drm_device *drm, void *data, struct drm_file *file)
 		return -E2BIG;
 	if (get->scope != ANE_STATS_FILE && get->scope != ANE_STATS_DEVICE)
 		return -EINVAL;
+	/* They show when another user runs something. */
+	if (get->scope == ANE_STATS_DEVICE && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	copy = kmalloc(sizeof(*copy), GFP_KERNEL);
 	if (!copy)
 		return -ENOMEM;

@@ -5,6 +5,7 @@
  * requests MODEL.anec load       keeps the queue full until a call fails, and says how
  * requests MODEL.anec leave      closes its file while a request runs that never ends, and says whether that took long
  */
+#include <sys/wait.h>
 #include <time.h>
 
 #include "tap.h"
@@ -494,6 +495,27 @@ static void faults(struct program *program)
 	TEST(call(fd, DRM_IOCTL_ANE_GET_FAULT, &get) == 0 && get.remaining == 1);
 }
 
+/* What only root may do, by a process that is not. */
+static void privileges(int fd)
+{
+	uint64_t counters[40] = { 0 };
+	const struct drm_ane_get_stats all = { .counters = (uintptr_t)counters, .count = 40, .scope = ANE_STATS_DEVICE };
+	struct drm_ane_get_stats get = all;
+	int status;
+	TEST(call(fd, DRM_IOCTL_ANE_GET_STATS, &get) == 0 && counters[ANE_COUNTER_COMPLETED] > 0);
+	fflush(stdout);
+	pid_t child = fork();
+	if (!child) {
+		struct drm_ane_recover reset = { .flags = ANE_RECOVER_RESET };
+		CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+		get = all;
+		_exit(call(fd, DRM_IOCTL_ANE_GET_STATS, &get) != EPERM ||
+		      call(fd, DRM_IOCTL_ANE_RECOVER, &reset) != EPERM);
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	TEST(status == 0);
+}
+
 static void left_out(int fd)
 {
 	struct drm_ane_pool_create pool = { .capacity = 1 };
@@ -577,6 +599,7 @@ int main(int argc, char **argv)
 	program = fresh(2);
 	endings(&program);
 	faults(&program);
+	privileges(program.fd);
 	left_out(program.fd);
 	struct drm_ane_get_stats stats = { .count = ANE_STATS_MAX + 1 };
 	TEST(call(program.fd, DRM_IOCTL_ANE_GET_STATS, &stats) == E2BIG);
