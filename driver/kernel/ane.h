@@ -6,8 +6,9 @@
  * that made it, so no client's program reaches another's buffers. How registers are reached, who keeps the page tables
  * and how the end of a request is noticed is the transport's: struct ane_bus.
  *
- * Locks, outer before inner: the device's lock, a space's lock, the queue's spin lock. Buffers may be freed by a process
- * that unmaps them, with its memory's lock held, and take the device's lock: so no user memory is touched under it.
+ * Locks, outer before inner: the device's lock, that of the list of spaces or a space's own, the queue's spin lock.
+ * Buffers may be freed by a process that unmaps them, with its memory's lock held, and take the device's lock: so no
+ * user memory is touched under it.
  */
 #ifndef ANE_H
 #define ANE_H
@@ -245,6 +246,8 @@ struct ane_device {
 	struct ane_facts facts;
 	/* The hardware, and everything to the next comment that names a lock. */
 	struct mutex lock;
+	/* Under a lock of its own, since a file that is opened waits for no request. */
+	struct mutex spaces_lock;
 	struct list_head spaces;
 	/* The space that the engine goes by; it is only compared, and may be gone. */
 	struct ane_space *attached;

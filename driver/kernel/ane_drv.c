@@ -191,6 +191,7 @@ struct ane_device *ane_create(struct device *parent, const struct ane_bus *bus, 
 	ane->bus = bus;
 	ane->bus_data = bus_data;
 	mutex_init(&ane->lock);
+	mutex_init(&ane->spaces_lock);
 	INIT_LIST_HEAD(&ane->spaces);
 	ret = ane_queue_init(ane);
 	if (ret)

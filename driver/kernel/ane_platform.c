@@ -422,8 +422,10 @@ static void ane_remove(struct platform_device *pdev)
 	ane_unregister(ane);
 	mutex_lock(&ane->lock);
 	/* Files may be open for long; their tables are nobody's from here on. */
+	mutex_lock(&ane->spaces_lock);
 	list_for_each_entry(space, &ane->spaces, link)
 		space_fini(space);
+	mutex_unlock(&ane->spaces_lock);
 	detach(platform_of(ane));
 	mutex_unlock(&ane->lock);
 }

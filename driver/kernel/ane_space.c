@@ -32,9 +32,9 @@ struct ane_space *ane_space_create(struct ane_device *ane)
 	drm_mm_init(&space->addresses, ANE_FIRST_ADDRESS, ANE_END_ADDRESS - ANE_FIRST_ADDRESS);
 	drm_dev_get(&ane->drm);
 	space->ane = ane;
-	mutex_lock(&ane->lock);
+	mutex_lock(&ane->spaces_lock);
 	list_add(&space->link, &ane->spaces);
-	mutex_unlock(&ane->lock);
+	mutex_unlock(&ane->spaces_lock);
 	return space;
 }
 
@@ -56,7 +56,9 @@ static void space_release(struct kref *refs)
 	struct ane_device *ane = space->ane;
 
 	mutex_lock(&ane->lock);
+	mutex_lock(&ane->spaces_lock);
 	list_del(&space->link);
+	mutex_unlock(&ane->spaces_lock);
 	/* Attached, it stays in the registers: the next request replaces it, and until then nothing runs. */
 	if (ane->attached == space)
 		ane->attached = NULL;
@@ -152,12 +154,15 @@ static int place(struct ane_buffer *buffer, struct ane_mapping *mapping, u64 add
 int ane_place(struct ane_buffer *buffer, struct ane_mapping *mapping, u64 address)
 {
 	struct ane_space *space = buffer->space;
+	bool has_room;
 	int ret;
 
 	mutex_lock(&space->lock);
 	ret = place(buffer, mapping, address);
+	has_room = drm_mm_node_allocated(&mapping->node);
 	mutex_unlock(&space->lock);
-	if (!ret || ret == -EALREADY)
+	/* Without room nothing was mapped, so there is nothing to undo and no request to wait for. */
+	if (!ret || ret == -EALREADY || !has_room)
 		return ret;
 	/* What was mapped of it a request that runs in this space may have reached, and the engine still knows it. */
 	mutex_lock(&space->ane->lock);

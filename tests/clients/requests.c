@@ -3,7 +3,8 @@
  * What is left out is at the end.
  *
  * requests MODEL.anec load       keeps the queue full until a call fails, and says how
- * requests MODEL.anec leave      closes its file while a request runs that never ends, and says whether that took long
+ * requests MODEL.anec leave      opens a file and closes the first while a request runs that never ends, and says whether
+ *                                that took long
  */
 #include <sys/wait.h>
 #include <time.h>
@@ -571,6 +572,7 @@ static void leave(void)
 	/* Until it runs. */
 	usleep(500000);
 	double begun = seconds();
+	CHECK(open_device() >= 0);
 	drop(&program);
 	printf("%s\n", seconds() - begun < 20 ? "left" : "held up");
 }
