@@ -772,7 +772,7 @@ _ane() {
             return 0
             ;;
         ane__subcmd__demo)
-            opts="-h -V --save --trace --json --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
+            opts="-h -V --save --force --trace --json --device --chip --instance --pte-format --fault-policy --hang --check --strict --numerics --threads --mover-profile --mover --pe-mmu --no-timing --inject --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

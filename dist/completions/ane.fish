@@ -59,7 +59,7 @@ complete -c ane -n "__fish_ane_using_subcommand run" -l seed -d 'Seed of the ran
 complete -c ane -n "__fish_ane_using_subcommand run" -l constant -d 'Fill inputs without a file with this value instead of random numbers' -r
 complete -c ane -n "__fish_ane_using_subcommand run" -l repeat -d 'Run this many times, and print the shortest and the average time' -r
 complete -c ane -n "__fish_ane_using_subcommand run" -l timeout -d 'Give up a run that takes longer than this: exit code 4' -r
-complete -c ane -n "__fish_ane_using_subcommand run" -l trace -d 'Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only' -r -F
+complete -c ane -n "__fish_ane_using_subcommand run" -l trace -d 'Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only; a file that exists is replaced' -r -F
 complete -c ane -n "__fish_ane_using_subcommand run" -l device -d 'The device to use: embedded (in this process), aned or aned:PATH (the daemon at its socket), vhost-user:PATH (the socket of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: the value of ANE_DEVICE, or embedded]. The options below are for an embedded device' -r
 complete -c ane -n "__fish_ane_using_subcommand run" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: with its registers and map, but programs are read as those of the H13)' -r
 complete -c ane -n "__fish_ane_using_subcommand run" -l instance -d 'Engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
@@ -80,8 +80,8 @@ complete -c ane -n "__fish_ane_using_subcommand run" -l strict -d 'Refuse access
 complete -c ane -n "__fish_ane_using_subcommand run" -l no-timing -d 'Do not model how long tasks take on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand run" -s V -l version -d 'Print version'
-complete -c ane -n "__fish_ane_using_subcommand demo" -l save -d 'Keep the program that was built' -r -F
-complete -c ane -n "__fish_ane_using_subcommand demo" -l trace -d 'Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only' -r -F
+complete -c ane -n "__fish_ane_using_subcommand demo" -l save -d 'Keep the program that was built; a file that exists is not overwritten' -r -F
+complete -c ane -n "__fish_ane_using_subcommand demo" -l trace -d 'Write what the engine did, and when, as a Chrome trace that Perfetto opens; an embedded device only; a file that exists is replaced' -r -F
 complete -c ane -n "__fish_ane_using_subcommand demo" -l device -d 'The device to use: embedded (in this process), aned or aned:PATH (the daemon at its socket), vhost-user:PATH (the socket of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: the value of ANE_DEVICE, or embedded]. The options below are for an embedded device' -r
 complete -c ane -n "__fish_ane_using_subcommand demo" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: with its registers and map, but programs are read as those of the H13)' -r
 complete -c ane -n "__fish_ane_using_subcommand demo" -l instance -d 'Engine of the chip, from 0 [default: 0, or all where there is room for each]' -r
@@ -94,6 +94,7 @@ complete -c ane -n "__fish_ane_using_subcommand demo" -l mover-profile -d 'Descr
 complete -c ane -n "__fish_ane_using_subcommand demo" -l mover -d 'Variants of the mover, separated by commas: contended (other blocks use the ports of its memory, so transfers take longer), wait-for-credit (a command without credit waits, which Tenstorrent\'s silicon should do and does not; without this word it is refused), wormhole (parameters lie where Tenstorrent\'s earlier chip has them)' -r
 complete -c ane -n "__fish_ane_using_subcommand demo" -l pe-mmu -d 'Put a PE_MMU before the DART. Addresses outside of its regions pass unchanged. Its page is 2 MiB and a translation takes no time, unless ATTRIBUTES say otherwise, such as page=0x1000,overhead-ns=5,fabric-ns=40' -r
 complete -c ane -n "__fish_ane_using_subcommand demo" -l inject -d 'Inject a fault: translation-fault:ADDRESS, translation-fault:after=N, slow-dma:MICROSECONDS, lost-interrupt, stuck-queue, ignored-abort, corrupted-completion (these four may have :N, how many or which queue), or wedge, which only a reset or a power cycle ends. May be given several times; of one kind the last one counts' -r
+complete -c ane -n "__fish_ane_using_subcommand demo" -l force -d 'Overwrite a file that exists with the program'
 complete -c ane -n "__fish_ane_using_subcommand demo" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand demo" -l check -d 'Report programming mistakes that silicon lets pass'
 complete -c ane -n "__fish_ane_using_subcommand demo" -l strict -d 'Refuse accesses to unknown registers instead of logging them, and refuse tasks that need behaviour which is inferred and not established (docs/coverage.md lists it)'
@@ -179,8 +180,8 @@ complete -c ane -n "__fish_ane_using_subcommand campaign; and not __fish_seen_su
 complete -c ane -n "__fish_ane_using_subcommand campaign; and not __fish_seen_subcommand_from report help" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand campaign; and not __fish_seen_subcommand_from report help" -a "report" -d 'Merge result files, and report which results are right'
 complete -c ane -n "__fish_ane_using_subcommand campaign; and not __fish_seen_subcommand_from report help" -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ane -n "__fish_ane_using_subcommand campaign; and __fish_seen_subcommand_from report" -l junit -d 'Also write the cases as JUnit XML' -r -F
-complete -c ane -n "__fish_ane_using_subcommand campaign; and __fish_seen_subcommand_from report" -l html -d 'Also write the report as an HTML page' -r -F
+complete -c ane -n "__fish_ane_using_subcommand campaign; and __fish_seen_subcommand_from report" -l junit -d 'Also write the cases as JUnit XML; a file that exists is replaced' -r -F
+complete -c ane -n "__fish_ane_using_subcommand campaign; and __fish_seen_subcommand_from report" -l html -d 'Also write the report as an HTML page; a file that exists is replaced' -r -F
 complete -c ane -n "__fish_ane_using_subcommand campaign; and __fish_seen_subcommand_from report" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand campaign; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand campaign; and __fish_seen_subcommand_from report" -s V -l version -d 'Print version'
@@ -283,7 +284,7 @@ complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_f
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l cpus -d 'The machine\'s processors' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l kernel -d 'A kernel to boot; without one, and without arguments for QEMU, the one that tools/guest/fetch fetched' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l initrd -d 'Its initial root file system; without a kernel of your own, the one that tools/guest/image made' -r -F
-complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l append -d 'The kernel\'s command line; otherwise console=ttyS0 quiet no_timer_check hugepages=64 (an emulated timer may be late on a busy host), or for apple-like console=ttyAMA0 quiet' -r
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l append -d 'The kernel\'s command line; otherwise console=ttyS0 quiet no_timer_check hugepages=64 (an emulated timer may be late on a busy host), or on aarch64 console=ttyAMA0 quiet' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l qemu -d 'The QEMU to run; otherwise the one that ANE_QEMU names, or that is on the path' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l device-program -d 'The device\'s program; otherwise the one beside this program, or that is on the path' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l device-arg -d 'An argument for the device\'s program, as --device-arg=--check; may be given again' -r
@@ -305,7 +306,7 @@ complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_f
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check whether a running machine can have the device: its memory has to be shared'
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from help" -f -a "setup" -d 'In a guest: give the function to VFIO, and reserve huge pages'
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ane -n "__fish_ane_using_subcommand dart" -l control -d 'Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context' -r -F
+complete -c ane -n "__fish_ane_using_subcommand dart" -l control -d 'Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context. Without MODEL, --device and its options do not go with it' -r -F
 complete -c ane -n "__fish_ane_using_subcommand dart" -l engine -d 'Engine, such as ane2, if several are behind the control socket' -r
 complete -c ane -n "__fish_ane_using_subcommand dart" -l device -d 'The device to use: embedded (in this process), aned or aned:PATH (the daemon at its socket), vhost-user:PATH (the socket of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: the value of ANE_DEVICE, or embedded]. The options below are for an embedded device' -r
 complete -c ane -n "__fish_ane_using_subcommand dart" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: with its registers and map, but programs are read as those of the H13)' -r
@@ -326,7 +327,7 @@ complete -c ane -n "__fish_ane_using_subcommand dart" -l no-timing -d 'Do not mo
 complete -c ane -n "__fish_ane_using_subcommand dart" -l windows -d 'Show every window, even if all of them agree'
 complete -c ane -n "__fish_ane_using_subcommand dart" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand dart" -s V -l version -d 'Print version'
-complete -c ane -n "__fish_ane_using_subcommand regs" -l control -d 'Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context' -r -F
+complete -c ane -n "__fish_ane_using_subcommand regs" -l control -d 'Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context. Without MODEL, --device and its options do not go with it' -r -F
 complete -c ane -n "__fish_ane_using_subcommand regs" -l engine -d 'Engine, such as ane2, if several are behind the control socket' -r
 complete -c ane -n "__fish_ane_using_subcommand regs" -l device -d 'The device to use: embedded (in this process), aned or aned:PATH (the daemon at its socket), vhost-user:PATH (the socket of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: the value of ANE_DEVICE, or embedded]. The options below are for an embedded device' -r
 complete -c ane -n "__fish_ane_using_subcommand regs" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: with its registers and map, but programs are read as those of the H13)' -r
@@ -348,7 +349,7 @@ complete -c ane -n "__fish_ane_using_subcommand regs" -l no-timing -d 'Do not mo
 complete -c ane -n "__fish_ane_using_subcommand regs" -l all -d 'Also show registers that hold their reset value'
 complete -c ane -n "__fish_ane_using_subcommand regs" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand regs" -s V -l version -d 'Print version'
-complete -c ane -n "__fish_ane_using_subcommand faults" -l control -d 'Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context' -r -F
+complete -c ane -n "__fish_ane_using_subcommand faults" -l control -d 'Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context. Without MODEL, --device and its options do not go with it' -r -F
 complete -c ane -n "__fish_ane_using_subcommand faults" -l engine -d 'Engine, such as ane2, if several are behind the control socket' -r
 complete -c ane -n "__fish_ane_using_subcommand faults" -l device -d 'The device to use: embedded (in this process), aned or aned:PATH (the daemon at its socket), vhost-user:PATH (the socket of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: the value of ANE_DEVICE, or embedded]. The options below are for an embedded device' -r
 complete -c ane -n "__fish_ane_using_subcommand faults" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: with its registers and map, but programs are read as those of the H13)' -r
@@ -368,7 +369,7 @@ complete -c ane -n "__fish_ane_using_subcommand faults" -l strict -d 'Refuse acc
 complete -c ane -n "__fish_ane_using_subcommand faults" -l no-timing -d 'Do not model how long tasks take on the chip: no virtual time in counters, completions and traces'
 complete -c ane -n "__fish_ane_using_subcommand faults" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand faults" -s V -l version -d 'Print version'
-complete -c ane -n "__fish_ane_using_subcommand trace" -l control -d 'Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context' -r -F
+complete -c ane -n "__fish_ane_using_subcommand trace" -l control -d 'Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context. Without MODEL, --device and its options do not go with it' -r -F
 complete -c ane -n "__fish_ane_using_subcommand trace" -l engine -d 'Engine, such as ane2, if several are behind the control socket' -r
 complete -c ane -n "__fish_ane_using_subcommand trace" -l device -d 'The device to use: embedded (in this process), aned or aned:PATH (the daemon at its socket), vhost-user:PATH (the socket of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: the value of ANE_DEVICE, or embedded]. The options below are for an embedded device' -r
 complete -c ane -n "__fish_ane_using_subcommand trace" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: with its registers and map, but programs are read as those of the H13)' -r
@@ -390,7 +391,7 @@ complete -c ane -n "__fish_ane_using_subcommand trace" -l on -d 'Start recording
 complete -c ane -n "__fish_ane_using_subcommand trace" -l off -d 'Stop recording, and delete the recorded events'
 complete -c ane -n "__fish_ane_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand trace" -s V -l version -d 'Print version'
-complete -c ane -n "__fish_ane_using_subcommand explain" -l control -d 'Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context' -r -F
+complete -c ane -n "__fish_ane_using_subcommand explain" -l control -d 'Ask a device at its control socket (vhost-device-ane --control); it does not know which process has which context. Without MODEL, --device and its options do not go with it' -r -F
 complete -c ane -n "__fish_ane_using_subcommand explain" -l engine -d 'Engine, such as ane2, if several are behind the control socket' -r
 complete -c ane -n "__fish_ane_using_subcommand explain" -l device -d 'The device to use: embedded (in this process), aned or aned:PATH (the daemon at its socket), vhost-user:PATH (the socket of a vhost-device-ane), vfio:BDF, or /dev/accel/accelN [default: the value of ANE_DEVICE, or embedded]. The options below are for an embedded device' -r
 complete -c ane -n "__fish_ane_using_subcommand explain" -l chip -d 'The chip: t8103 (M1), t6000 (M1 Pro), t6001 (M1 Max), t6002 (M1 Ultra) or t8112 (M2: with its registers and map, but programs are read as those of the H13)' -r
