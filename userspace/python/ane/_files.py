@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import BinaryIO, Tuple, Union
 
 
-def save(path: Union[str, os.PathLike[str]], contents: bytes) -> None:
+def save(path: Union[str, bytes, os.PathLike[str], os.PathLike[bytes]], contents: bytes) -> None:
     """Writes a file beside its place, and gives it its name when it is complete.
 
     A full disk or a killed process leaves what was there before. A file that exists is replaced, and keeps its permissions.
