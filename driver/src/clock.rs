@@ -1,7 +1,8 @@
 //! The driver's clock: the time that deadlines, time-outs, idle limits and the recovery park are measured in.
 //!
 //! The clock is handed in when the device is probed, and a test hands in a clock that it sets itself. Only what waits for
-//! hardware that answers at once, or never, asks the system itself: the mover's end, an answer on the rings, and the reset of a PCI function.
+//! hardware that answers at once, or never, asks the system itself: the mover's end, an answer on the rings, and the reset
+//! of a PCI function.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

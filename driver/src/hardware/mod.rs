@@ -40,8 +40,7 @@ use crate::clock::{Clock, Time};
 use crate::dart::OWN_PAGES;
 use crate::front::FileId;
 use crate::iso::{self, Contexts, Seeker};
-use crate::journal::told;
-use crate::journal::{Journal, LineKind};
+use crate::journal::{Journal, LineKind, told};
 use crate::tm::{Place, TaskManager, manager};
 
 pub(crate) use self::faults::Caught;

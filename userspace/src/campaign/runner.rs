@@ -19,7 +19,7 @@ use super::meaning;
 use super::outputs::{Got, compare, sha256};
 use super::record::{Outcome, Verdict};
 use crate::build::script;
-use crate::container::{self, Direction, find_operand};
+use crate::container::{self, Direction, Misgiven, assign};
 use crate::device::{Device, Location};
 use crate::model::Model;
 use crate::model::network::{Array, Fault};
@@ -222,17 +222,15 @@ fn assigned<'n, 'f>(
     names: impl Iterator<Item = &'n str> + Clone,
     files: impl Iterator<Item = (&'f String, &'f PathBuf)>,
 ) -> Result<Vec<Option<&'f Path>>, Ended> {
-    let direction = direction.name();
-    let mut given = vec![None; names.clone().count()];
-    for (name, file) in files {
-        let slot = find_operand(names.clone(), name).and_then(|index| given.get_mut(index));
-        let slot =
-            slot.ok_or_else(|| ended(Verdict::Error, format!("program has no {direction} {name:?}")))?;
-        if slot.replace(&**file).is_some() {
-            return Err(ended(Verdict::Error, format!("{direction} {name:?} is given twice")));
-        }
-    }
-    Ok(given)
+    let files = files.map(|(name, file)| (name.as_str(), file.as_path()));
+    assign(names, files).map_err(|why| {
+        let direction = direction.name();
+        let what = match why {
+            Misgiven::Unknown(name) => format!("program has no {direction} {name:?}"),
+            Misgiven::Twice(name) => format!("{direction} {name:?} is given twice"),
+        };
+        ended(Verdict::Error, what)
+    })
 }
 
 fn read(path: &Path, limit: u64) -> Result<npy::Array, npy::Error> {

@@ -23,7 +23,7 @@ mod program;
 pub use bytes::{Outside, Place, lies_inside};
 pub use error::{Error, Unrecognised};
 pub(crate) use excerpt::excerpt;
-pub use operand::find_operand;
+pub use operand::{Misgiven, assign, find_operand};
 pub use program::{
     Axes, Bar, Constants, Container, Direction, Element, Generation, LaterGeneration, Layer, Program, Role,
     Surface, Warning,

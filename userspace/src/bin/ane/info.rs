@@ -229,7 +229,7 @@ fn of_device(args: &Info) -> Result<()> {
     let has = |bit| bits & bit != 0;
     let description = Description {
         device: device.location().to_string(),
-        chip: run::chip(&device),
+        chip: run::chip(&device)?,
         features: named.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| name).collect(),
         pe_mmu: has(FEATURE_PE_MMU).then(|| PeMmu::of(&device)).flatten(),
         mover: has(FEATURE_MOVER).then(|| Mover::of(&device)).flatten(),

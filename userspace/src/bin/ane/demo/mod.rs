@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Demo) -> Result<()> {
     ];
     let report = Demonstration {
         device: device.location().to_string(),
-        chip: run::chip(&device),
+        chip: run::chip(&device)?,
         numerics: engine.is_some().then(|| run::numerics(args.device.options.numerics)),
         tasks: model.task_count(),
         nanoseconds: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),

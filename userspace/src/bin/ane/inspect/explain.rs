@@ -5,16 +5,15 @@ use std::fmt::Write as _;
 use ane::device::{Device, Location};
 use ane::inspect::Tables;
 use ane::inspect::explain::explain;
-use ane_device::Options;
+use ane_device::{Options, options};
 use ane_uapi::hw::chip::Soc;
-use ane_uapi::ioctl::param::Param;
 use anyhow::Result;
 use clap::Args;
 
 use super::Seen;
 use super::Subject;
 use crate::failure::{Exit, Failure};
-use crate::{device, files};
+use crate::{device, files, run};
 
 /// Say what an address is, in each of the four address spaces
 ///
@@ -80,13 +79,11 @@ fn without_chip_of_control(subject: &Subject) -> Subject {
 
 /// The chip of a device, as its driver has it.
 fn chip_of(device: &Device) -> Result<Soc> {
-    let number = device.parameter(Param::Chip);
-    let number = number.map_err(|why| device::failure(&why, device.location()))?;
-    let name = format!("t{number:x}");
-    Soc::ALL.into_iter().find(|soc| soc.name() == name).ok_or_else(|| {
+    let name = run::chip(device)?;
+    options::chip(&name).map_err(|_| {
         let what = format!("device {} is a {name}, whose map is not known here", device.location());
-        Failure::new(Exit::Refused, what, "leave --device out, and name a chip that is like it with --chip")
-            .into()
+        let advice = "leave --device out, and name a chip that is like it with --chip";
+        Failure::new(Exit::Refused, what, advice).into()
     })
 }
 

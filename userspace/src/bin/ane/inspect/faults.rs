@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Faults) -> Result<()> {
     }
     if let Some(device) = &seen.device {
         let fetched = fetch(device, &mut faults).map_err(|why| failure(&why, device.location()));
-        // The list is not whole then. How the run ended is told also so.
+        // The list is not whole then. How the run ended is told all the same.
         fetched.or_else(|why| match &seen.failure {
             Some(run) => Err(why).with_context(|| run.to_string()),
             None => Err(why),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use ane::container::{Surface, find_operand};
+use ane::container::{Misgiven, Surface, assign};
 use ane::count::count;
 use ane::decode::printable;
 use ane::device::Device;
@@ -78,23 +78,20 @@ pub(crate) fn assigned<'a>(
     names: &[&str],
     given: &'a [Assignment],
 ) -> Result<Vec<Option<&'a Assignment>>> {
-    let mut found = vec![None; names.len()];
-    for assignment in given {
-        let asked = &assignment.input;
-        let slot = find_operand(names.iter().copied(), asked).and_then(|index| found.get_mut(index));
-        let Some(slot) = slot else {
+    let given = given.iter().map(|assignment| (assignment.input.as_str(), assignment));
+    let assigned = assign(names.iter().copied(), given).map_err(|why| match why {
+        Misgiven::Unknown(asked) => {
             let names = names.iter().enumerate();
             let names: Vec<_> = names.map(|(index, name)| format!("{index} ({})", printable(name))).collect();
             let what = format!("{whom} has no input {asked:?}");
-            let advice = format!("its inputs are {}", names.join(", "));
-            return Err(Failure::new(Exit::CommandLine, what, advice).into());
-        };
-        if slot.replace(assignment).is_some() {
-            let what = format!("input {asked:?} is given twice");
-            return Err(Failure::new(Exit::CommandLine, what, "give each input once").into());
+            Failure::new(Exit::CommandLine, what, format!("its inputs are {}", names.join(", ")))
         }
-    }
-    Ok(found)
+        Misgiven::Twice(asked) => {
+            let what = format!("input {asked:?} is given twice");
+            Failure::new(Exit::CommandLine, what, "give each input once")
+        }
+    })?;
+    Ok(assigned)
 }
 
 fn read(path: &Path, surface: &Surface<'_>, allow_nan: bool) -> Result<(Tensor, String)> {

@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Run) -> Result<()> {
     let report = RunReport {
         model: name,
         device: device.location().to_string(),
-        chip: chip(&device),
+        chip: chip(&device)?,
         numerics: engine.is_some().then(|| numerics(args.device.options.numerics)),
         tasks: model.task_count(),
         outputs: reports.collect(),
@@ -181,8 +181,9 @@ pub(crate) fn outputs(session: &Session) -> Result<Vec<Tensor>, session::Error> 
 }
 
 /// The chip as the driver has it, `t` and four digits.
-pub(crate) fn chip(device: &Device) -> String {
-    device.parameter(Param::Chip).map_or_else(|_| "unknown chip".to_owned(), |chip| format!("t{chip:x}"))
+pub(crate) fn chip(device: &Device) -> Result<String> {
+    let number = device.parameter(Param::Chip);
+    Ok(format!("t{:x}", number.map_err(|why| device::failure(&why, device.location()))?))
 }
 
 pub(crate) fn numerics(numerics: Numerics) -> &'static str {
