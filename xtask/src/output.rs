@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use serde::de::DeserializeOwned;
 
 pub fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -48,8 +49,22 @@ pub(crate) fn printed(program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// What a file has, a line of JSON for each; nothing if there is no such file. A line that a killed run has written in part is
+/// left out.
+///
+/// # Errors
+///
+/// If the file cannot be read, or has a line that is something else.
+pub(crate) fn lines_of<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let text = text_of(path)?;
+    let lines = text.lines().map(serde_json::from_str);
+    let lines = lines
+        .filter(|line: &Result<T, serde_json::Error>| !line.as_ref().is_err_and(serde_json::Error::is_eof));
+    lines.collect::<Result<_, _>>().with_context(|| path.display().to_string())
+}
+
 /// The text of a file; nothing if there is no such file.
-pub(crate) fn text_of(path: &Path) -> Result<String> {
+fn text_of(path: &Path) -> Result<String> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(text),
         Err(why) if why.kind() == ErrorKind::NotFound => Ok(String::new()),

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::coverage;
@@ -58,9 +58,13 @@ pub(super) fn run(size: &str) -> Result<Line> {
         None => is_sound = fuzz(&[], None, &mut failed, |target, count| keep(target, count, &mut slices))?,
         Some(runs) => {
             while let (Some((together, amount)), true) = (next(&targets, &slices, runs), is_sound) {
+                let before = slices.len();
                 is_sound = fuzz(&together, Some(amount), &mut failed, |target, count| {
                     keep(target, count, &mut slices)
                 })?;
+                if is_sound && slices.len() < before + together.len() {
+                    bail!("tools/fuzz did not tell the executions of each of {}", together.join(", "));
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::line;
-use crate::output::{append_line, root, text_of};
+use crate::output::{append_line, lines_of, root};
 
 /// The part of a figure's work that belongs to the commit that is checked out.
 pub(super) struct Ledger {
@@ -36,10 +36,9 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// If there is a ledger that cannot be read.
+    /// If there is a ledger that cannot be read, or is damaged.
     pub(super) fn done<T: DeserializeOwned>(&self) -> Result<Vec<T>> {
-        let text = text_of(&self.path)?;
-        let entries = text.lines().filter_map(|line| serde_json::from_str::<Entry<T>>(line).ok());
+        let entries = lines_of::<Entry<T>>(&self.path)?.into_iter();
         Ok(entries.filter(|entry| entry.commit == self.commit).map(|entry| entry.done).collect())
     }
 
@@ -72,7 +71,11 @@ mod tests {
         assert_eq!(found, [work("first"), work("second")]);
         of("one").keep(&work("third")).unwrap();
         let found = of("one").done::<Work>().unwrap();
+        // Something else than half a line is no end of a run.
+        std::fs::write(&path, "nonsense\n").unwrap();
+        let damaged = of("one").done::<Work>();
         std::fs::remove_file(&path).unwrap();
+        assert!(damaged.is_err());
         assert_eq!(found, ["first", "second", "third"].map(work));
     }
 }

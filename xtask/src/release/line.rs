@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::output::{append_line, printed, root, text_of};
+use crate::output::{append_line, lines_of, printed, root};
 use crate::performance::machine::Machine;
 
 /// The outcome of a figure.
@@ -65,9 +65,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// If it cannot be read. A line that a killed run has written in part is left out.
+    /// If it cannot be read, or is damaged. A line that a killed run has written in part is left out.
     pub(super) fn lines(&self) -> Result<Vec<Line>> {
-        Ok(text_of(&self.0)?.lines().filter_map(|line| Line::of(line).ok()).collect())
+        lines_of(&self.0)
     }
 
     /// Whether a figure was run at this size and commit.
