@@ -160,8 +160,8 @@ impl Backend {
             if turn.progress {
                 window.worked(now);
             }
-            let again = turn.busy || (!turn.broken && self.look(ctrl, window, start));
-            if !again && (turn.broken || !self.engine.own().ask_for_kicks(ctrl)) {
+            let again = turn.busy || (!turn.stalled && self.look(ctrl, window, start));
+            if !again && (turn.stalled || !self.engine.own().ask_for_kicks(ctrl)) {
                 break;
             }
             if now.duration_since(start) >= SLICE {

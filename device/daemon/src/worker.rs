@@ -48,8 +48,8 @@ pub(crate) struct Turn {
     pub(crate) busy: bool,
     /// The guest was served, or the engine did something.
     pub(crate) progress: bool,
-    /// The queue of requests cannot be read: looking again helps only after the guest did something.
-    pub(crate) broken: bool,
+    /// The queue of requests is stopped, or cannot be read: looking again helps only after the guest did something.
+    pub(crate) stalled: bool,
     /// When there will be something to do, if nothing else happens until then.
     pub(crate) at: Option<Ticks>,
     /// Memory that the frontend took away under the engine: the session is over.
@@ -214,7 +214,7 @@ impl Worker {
         let ctrl = vrings.get(usize::from(CTRL_QUEUE)).filter(|vring| runs(vring));
         let events = vrings.get(usize::from(EVENT_QUEUE)).filter(|vring| runs(vring));
         // A guest whose queue is stopped is paused, or gone: its engine rests.
-        let Some(ctrl) = ctrl else { return turn };
+        let Some(ctrl) = ctrl else { return Turn { stalled: true, ..turn } };
         if self.lost().is_none() {
             self.requests(ctrl, &mut turn);
         }

@@ -177,6 +177,38 @@ fn stopped_queue_is_silent_and_goes_on_where_it_was_stopped() {
     assert!(frontend.frontend.reset_device().is_ok());
 }
 
+/// Hundredths of a second that a daemon has had of processors.
+fn processor_time(daemon: &Daemon) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", daemon.pid())).expect("it runs");
+    // The name, in brackets, may have spaces. Behind it come eleven fields and the two times, the user's and the system's.
+    let (_, behind) = stat.rsplit_once(')').expect("it has a name");
+    let times = behind.split_whitespace().skip(11).take(2);
+    times.map(|time| time.parse::<u64>().expect("a time")).sum()
+}
+
+#[test]
+fn stopped_queue_with_requests_costs_no_processor_time() {
+    const WHILE: Duration = Duration::from_secs(1);
+    let daemon = Daemon::start(&[]);
+    let stops: [fn(&mut Hostile); 2] = [
+        |frontend| frontend.frontend.set_vring_enable(0, false).unwrap(),
+        |frontend| _ = frontend.frontend.get_vring_base(0).unwrap(),
+    ];
+    for (stop, how) in stops.iter().zip(["disabled", "stopped"]) {
+        let mut frontend = Hostile::new(&daemon.socket());
+        assert!(frontend.is_served());
+        stop(&mut frontend);
+        frontend.put_table(DESCRIPTORS, &[(REQUEST, 16, NEXT, 1), (ANSWER, 24, WRITE, 0)]);
+        frontend.announce(0);
+        // Said twice, so that the device looks at the queue once more.
+        stop(&mut frontend);
+        let before = processor_time(&daemon);
+        std::thread::sleep(WHILE);
+        let spent = processor_time(&daemon) - before;
+        assert!(spent < 50, "{how}: {spent} hundredths of a second in one second");
+    }
+}
+
 #[test]
 fn bytes_that_are_no_message_end_the_connection_and_not_the_daemon() {
     let mut daemon = Daemon::start(&[]);

@@ -36,7 +36,7 @@ impl Worker {
                     Ok(mut available) => available.next(),
                     Err(why) => {
                         self.complain(&format_args!("queue of requests cannot be read: {why}"));
-                        turn.broken = true;
+                        turn.stalled = true;
                         break;
                     }
                 }
