@@ -93,7 +93,7 @@ impl Driver {
     fn turns(&mut self) {
         for _ in 0..TURNS {
             let turn = self.worker.turn(&self.vrings);
-            if turn.broken || !turn.busy {
+            if turn.stalled || !turn.busy {
                 break;
             }
         }

@@ -17,7 +17,7 @@ use ane::device::{Device, Location};
 use ane::model::network::Array;
 use ane::model::{Model, Options, compile};
 use ane::session::Session;
-use ane::tensor::Tensor;
+use ane::tensor::{Tensor, nearest_half};
 use ane_tests::model::{bert, mobilenet_whole};
 
 /// Compilations; the median counts.
@@ -103,7 +103,7 @@ impl EmbeddedProgram {
         };
         let values = Array::from_fn(dims.to_vec(), |at| ((at * 37 + 11) % 64) as f64 / 32.0 - 1.0)
             .expect("its extents");
-        let values = values.values().iter().map(|&value| half::f16::from_f64(value)).collect();
+        let values = values.values().iter().map(|&value| nearest_half(value)).collect();
         session.set(&name, &Tensor::new(shape, values).expect("as many elements")).expect("it fits");
         Self(session)
     }

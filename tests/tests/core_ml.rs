@@ -9,6 +9,7 @@ use ane::device::{Device, Location};
 use ane::model::compare::{compare, worst};
 use ane::model::network::Array;
 use ane::model::{Beside, Compiled, ModelError, Options, Problem, compile, compile_file, execute};
+use ane::tensor::nearest_half;
 use ane_tests::model::{MIL_PROGRAMS, array_of};
 
 fn device() -> Device {
@@ -247,7 +248,7 @@ fn blob(halves: &[f64]) -> Vec<u8> {
         file.extend(word.to_le_bytes());
     }
     file.resize(128, 0);
-    file.extend(halves.iter().flat_map(|&value| half::f16::from_f64(value).to_le_bytes()));
+    file.extend(halves.iter().flat_map(|&value| nearest_half(value).to_le_bytes()));
     file
 }
 

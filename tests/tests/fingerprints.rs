@@ -5,6 +5,7 @@
 //! inputs where it is a product; on the device, and on the second engine.
 
 use ane::build::{BuildError, Convolution, Graph, Padding, Shape, Tail, Tensor, Weights};
+use ane::tensor::nearest_half;
 use ane_device::options::Numerics;
 use ane_tests::differential::ProgramEnd;
 use ane_tests::differential::built::surface::{of_graph, put, take};
@@ -23,7 +24,7 @@ fn halves(bits: &[u16]) -> Vec<f16> {
 
 /// Singles times a double, as halves.
 fn scaled(singles: &[f32], factor: f64) -> Vec<u16> {
-    singles.iter().map(|&single| f16::from_f64(f64::from(single) * factor).to_bits()).collect()
+    singles.iter().map(|&single| nearest_half(f64::from(single) * factor).to_bits()).collect()
 }
 
 /// A matrix with rows and columns exchanged.

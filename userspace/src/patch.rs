@@ -14,6 +14,7 @@ use half::f16;
 
 use crate::container::{self, LaterGeneration, Program};
 use crate::task::{ChainError, Task};
+use crate::tensor::Conversion;
 
 /// One change: `Register=VALUE`, `Register.field=VALUE`, or either with an index behind the register.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -242,18 +243,28 @@ fn edited(edit: &Edit, register: &'static Register, word: u32) -> Result<u32, Er
     Ok(word & !field.mask() | value << field.low)
 }
 
+/// A number in single precision, unless it is beyond the largest one.
+#[expect(clippy::cast_possible_truncation, reason = "it is rounded")]
+fn single(value: f64) -> Option<f32> {
+    let single = value as f32;
+    (single.is_finite() || !value.is_finite()).then_some(single)
+}
+
 /// The number that a field takes for the words.
 fn valued(field: &Field, words: &str) -> Option<u32> {
-    let float = || words.contains(['.', 'e', 'n']).then(|| words.parse::<f32>().ok()).flatten();
+    let float = || words.contains(['.', 'e', 'n']).then(|| words.parse::<f64>().ok()).flatten();
     match field.show {
         Show::Codes(codes) => {
             let named = codes.iter().find(|code| code.name.eq_ignore_ascii_case(words));
             named.map(|code| code.value).or_else(|| number(words))
         }
         Show::Half if !words.starts_with("0x") => {
-            float().map(|value| f16::from_f32(value).to_bits().into()).or_else(|| number(words))
+            let half = |value| Conversion::default().bounded(value).ok();
+            float().and_then(half).map(|half| half.to_bits().into()).or_else(|| number(words))
         }
-        Show::Single if !words.starts_with("0x") => float().map(f32::to_bits).or_else(|| number(words)),
+        Show::Single if !words.starts_with("0x") => {
+            float().and_then(single).map(f32::to_bits).or_else(|| number(words))
+        }
         _ => number(words),
     }
 }
@@ -264,7 +275,10 @@ fn wanted(field: &Field, most: u32) -> String {
             let names: Vec<_> = codes.iter().map(|code| code.name).collect();
             format!("a number up to {most} or one of: {}", names.join(", "))
         }
-        Show::Half | Show::Single => format!("a number with a point, such as 1.5, or bits up to {most:#x}"),
+        Show::Half => {
+            format!("a number with a point, such as 1.5, of at most {}, or bits up to {most:#x}", f16::MAX)
+        }
+        Show::Single => format!("a number with a point, such as 1.5, or bits up to {most:#x}"),
         _ => format!("a number up to {most}"),
     }
 }

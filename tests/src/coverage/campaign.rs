@@ -8,7 +8,7 @@ use ane::campaign::case::{Case, Expect, Limits, Tolerance};
 use ane::campaign::record::Record;
 use ane::campaign::runner::Runner;
 use ane::container::{anec, convert};
-use ane::tensor::{Tensor, npy};
+use ane::tensor::{Tensor, nearest_half, npy};
 use half::f16;
 
 use super::built;
@@ -111,7 +111,7 @@ fn transcribed(folder: &Path, oracle: &Oracle) -> Case {
         (index.to_string(), array(format!("{}-{index}.npy", oracle.name), operand, values))
     });
     let files = files.collect();
-    let values: Vec<f16> = wanted.values.iter().map(|&value| f16::from_f64(value)).collect();
+    let values: Vec<f16> = wanted.values.iter().map(|&value| nearest_half(value)).collect();
     let output = array(format!("{}-result.npy", oracle.name), oracle.output(), &values);
     // The expected value is rounded once to be stored, so it is half a place off where it is not exact.
     let rounding = if wanted.part == 0.0 { 0.0 } else { 0.000_5 };

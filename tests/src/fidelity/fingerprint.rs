@@ -3,6 +3,7 @@
 use ane::build::{
     BuildError, Convolution, Element, Graph, Over, Padding, Reduce, Shape, Tail, Tensor, Weights,
 };
+use ane::tensor::nearest_half;
 use ane_device::options::Numerics;
 use ane_uapi::hw::td::activation::ActivationTable;
 use half::f16;
@@ -53,7 +54,7 @@ fn run(
 }
 
 fn halves(numbers: &[f64]) -> Vec<f16> {
-    numbers.iter().map(|&number| f16::from_f64(number)).collect()
+    numbers.iter().map(|&number| nearest_half(number)).collect()
 }
 
 fn bits(halves: &[f16]) -> Vec<u16> {

@@ -1,5 +1,6 @@
 //! The result that a transcribed program has to give: the meaning of its operation, in doubles.
 
+use ane::tensor::nearest_half;
 use half::f16;
 
 use super::Oracle;
@@ -165,7 +166,7 @@ pub fn of(oracle: &Oracle, inputs: &[Vec<f16>], made: &MadeConstants) -> Meaning
             let (rows, inner, hidden) = (list(oracle, "M")[0], list(oracle, "K")[0], list(oracle, "H")[0]);
             let (curve, ..) = curve(oracle.mil("act")).expect("a curve");
             let between = product(&a, rows, inner, &made.layers[0], false).into_iter();
-            let between: Doubles = between.map(|x| f16::from_f64(curve(x)).to_f64()).collect();
+            let between: Doubles = between.map(|x| nearest_half(curve(x)).to_f64()).collect();
             Meaning {
                 values: product(&between, rows, hidden, &made.layers[1], false),
                 near: 3e-2,

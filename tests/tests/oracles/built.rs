@@ -7,6 +7,7 @@ use ane::build::{
     Axis, BuildError, Built, Channels, Convolution, Element, Graph, Map, Over, Padding, Reduce, Shape,
     Statistic, Tensor, Weights, activation,
 };
+use ane::tensor::nearest_half;
 use ane_device::Options;
 use ane_tests::oracles::constants::MadeConstants;
 use ane_tests::oracles::{self, Oracle, constants};
@@ -47,7 +48,7 @@ fn make(
             graph.binary(x[0], factors, Element::MULTIPLY)
         }
         "maximum_scalar" => {
-            let limit = graph.scalar(f16::from_f64(by()))?;
+            let limit = graph.scalar(nearest_half(by()))?;
             graph.binary(x[0], limit, Element::MAXIMUM)
         }
         "mul_scalar" => graph.map(x[0], Map::Affine { scale: by(), offset: 0.0 }),

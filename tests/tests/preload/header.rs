@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::mem::{offset_of, size_of};
 use std::process::{Command, Stdio};
 
+use ane::tensor::nearest_half;
 use ane_capi::anec::Anec;
 use ane_capi::node::Buffer;
 use ane_capi::{Bind, Network};
@@ -79,7 +80,7 @@ fn halves_of_the_header_are_those_of_the_crate_that_the_library_uses() {
     };
     // Both sides of every tie, from below the smallest half to beyond the largest.
     let ties = (0..0x7c00_u16).map(|half| f16::from_bits(half).to_f64()).map(|half| {
-        let above = f16::from_f64(half).to_bits() + 1;
+        let above = nearest_half(half).to_bits() + 1;
         (half + f16::from_bits(above.min(0x7bff)).to_f64()) / 2.0
     });
     let near = |tie: f64| {

@@ -13,6 +13,7 @@ use super::error::Result;
 use super::graph::{Graph, Tensor};
 use super::pass::Tail;
 use crate::model::network::operation::Map;
+use crate::tensor::nearest_half;
 
 /// Mode flags: odd symmetry, and a negative input that gives +0.
 const ODD: u16 = ActivationTable::ODD;
@@ -47,7 +48,7 @@ impl End {
 
 /// A table whose knot `k` is `knot(k)`.
 fn table(spacing: i16, mode: u16, low: End, high: End, knot: impl Fn(f64) -> f64) -> ActivationTable {
-    let half = |value: f64| f16::from_f64(value).to_bits().into();
+    let half = |value: f64| nearest_half(value).to_bits().into();
     let mut knots = [0.into(); KNOTS];
     for (index, place) in knots.iter_mut().enumerate() {
         *place = half(knot(index as f64));
@@ -69,7 +70,7 @@ fn table(spacing: i16, mode: u16, low: End, high: End, knot: impl Fn(f64) -> f64
 }
 
 fn round(value: f64) -> f64 {
-    f16::from_f64(value).to_f64()
+    nearest_half(value).to_f64()
 }
 
 /// `1 / (1 + e^-x)`, within 0.0034: the compiler's own table.

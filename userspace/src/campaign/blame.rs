@@ -44,6 +44,22 @@ impl Blame {
         })
     }
 
+    /// The driver's message about a device that gives no words, taken apart: `task N: KIND: V in NAME at A`. It does not know the bits.
+    fn of_registers(text: &str) -> Option<Self> {
+        let (kind, rest) = kind(text)?.split_once(": 0x")?;
+        let (value, rest) = rest.split_once(" in ")?;
+        let (register, address) = rest.split_once(" at 0x")?;
+        ErrorCode::CODES.iter().find(|code| code.name == kind)?;
+        Some(Self {
+            register: register.to_owned(),
+            address: format!("0x{address}"),
+            bits: "unknown".to_owned(),
+            value: format!("0x{value}"),
+            why: "the device does not tell which bits, nor why".to_owned(),
+            category: kind.to_owned(),
+        })
+    }
+
     /// The register that a failure blames. Its reasons are in the device's words, so that a report counts it with what a
     /// daemon told.
     fn of_error(error: &RequestError) -> Option<Self> {
@@ -99,10 +115,18 @@ impl Told {
 
     /// The same from the words of a device in another process.
     pub(super) fn in_words(text: &str) -> Self {
-        let blame = Blame::of(text);
+        let blame = Blame::of(text).or_else(|| Blame::of_registers(text));
         let would_hang = blame.as_ref().is_some_and(|blame| blame.category == Category::WouldHang.name());
-        Self { is_hang: would_hang || text.contains("hung the engine"), blame, task: task(text) }
+        // Without a register the driver has the kind of the error alone.
+        let is_said = kind(text).is_some_and(|kind| kind.starts_with(ErrorCode::WouldHang.name()));
+        Self { is_hang: would_hang || is_said || text.contains("hung the engine"), blame, task: task(text) }
     }
+}
+
+/// What follows the task in the driver's message about a device that gives no words.
+fn kind(text: &str) -> Option<&str> {
+    let (task, kind) = text.strip_prefix("task ")?.split_once(": ")?;
+    task.bytes().all(|c| c.is_ascii_digit()).then_some(kind)
 }
 
 /// The task in `task queue 4, nid 0x40, task 3: why`, or in `task 3: why`.
@@ -178,6 +202,28 @@ mod tests {
         for failure in failures() {
             assert_eq!(Told::in_words(&failure.to_string()), Told::by(&failure), "{failure}");
         }
+    }
+
+    /// What the driver says of a device that gives no words.
+    #[test]
+    fn words_of_the_driver_tell_the_register_and_whether_an_engine_hangs() {
+        let told = Told::in_words("task 3: would hang: 0x00000000 in TileCfg at 0x13818");
+        let blame = told.blame.expect("a register is to blame");
+        assert_eq!((told.is_hang, told.task), (true, Some(3)));
+        let place = (blame.register.as_str(), blame.address.as_str(), blame.value.as_str());
+        assert_eq!(place, ("TileCfg", "0x13818", "0x00000000"));
+        assert_eq!((blame.bits.as_str(), blame.category.as_str()), ("unknown", Category::WouldHang.name()));
+        let told = Told::in_words("task 0: unsupported: 0x80000000 in PlanarMap at 0x4808");
+        assert_eq!(
+            (told.is_hang, told.blame.map(|blame| blame.category)),
+            (false, Some("unsupported".to_owned()))
+        );
+        assert_eq!(
+            Told::in_words("task 1: would hang, value 0x00000007"),
+            Told { is_hang: true, blame: None, task: Some(1) }
+        );
+        let told = Told::in_words("task 1: deadline: 0x00000007 in a hurry at 0x1");
+        assert!(!told.is_hang);
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! Compares what came out with what is expected.
 
-use half::f16;
 use sha2::{Digest, Sha256};
 
 use super::case::{Tolerance, hex};
 use super::record::{Outcome, Verdict};
 use crate::container::Element;
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, nearest_half};
 
 /// An output, as it came out.
 #[derive(Clone, Debug)]
@@ -75,12 +74,14 @@ pub fn compare(got: &Got, wanted: &[f64], tolerance: Tolerance, outcome: &mut Ou
 
 /// The number, or infinity if it is beyond the largest half.
 fn as_half_allows(wanted: f64) -> f64 {
-    let half = f16::from_f64(wanted);
+    let half = nearest_half(wanted);
     if half.is_infinite() { half.to_f64() } else { wanted }
 }
 
 #[cfg(test)]
 mod tests {
+    use half::f16;
+
     use super::*;
     use crate::container::Axes;
 

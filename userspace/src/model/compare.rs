@@ -6,7 +6,6 @@
 //! A program has few surfaces. So the layers run in parts, some of them at a time, with the results of the parts before as inputs: each
 //! layer runs once. A result is forgotten behind the last layer that reads it.
 
-use half::f16;
 use serde::{Serialize, Serializer};
 
 use super::compile::{Compiled, Port, build};
@@ -22,7 +21,7 @@ use crate::container::Axes;
 use crate::container::anec::SURFACES_MAX;
 use crate::device::Device;
 use crate::session;
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, nearest_half};
 
 /// Elements of all results of a part, at most: 128 MB of doubles.
 const ELEMENTS: usize = 1 << 24;
@@ -121,7 +120,7 @@ pub fn compare_until(
     let mut exact: Vec<Option<Array>> = network.values.iter().map(|value| value.constant.clone()).collect();
     let mut seen = exact.clone();
     for ((_, value), array) in network.inputs.iter().zip(inputs) {
-        let halves = array.map(|value| f16::from_f64(value).to_f64());
+        let halves = array.map(|value| nearest_half(value).to_f64());
         exact[*value] = Some(halves.clone());
         seen[*value] = Some(halves);
     }
@@ -167,7 +166,7 @@ fn beside(
     };
     let (whole, own) = (of(exact)?, of(seen)?);
     let difference = worst(result, &own);
-    let store = worst(&own.map(|value| f16::from_f64(value).to_f64()), &own);
+    let store = worst(&own.map(|value| nearest_half(value).to_f64()), &own);
     let layer = Layer {
         name: node.name.clone(),
         operation: node.operation.name(),
@@ -236,7 +235,7 @@ pub fn random_for(compiled: &Compiled, port: &Port, seed: u64) -> Result<Array, 
 /// The largest difference of two arrays. Masks are not compared.
 pub fn worst(a: &Array, b: &Array) -> f64 {
     // A sum of a mask and a score is stored as the mask.
-    let is_mask = |value: f64| f16::from_f64(value).to_f64() <= MASK;
+    let is_mask = |value: f64| nearest_half(value).to_f64() <= MASK;
     let is_same = |a: f64, b: f64| a == b || is_mask(a) && is_mask(b);
     let apart =
         a.values().iter().zip(b.values()).map(|(&a, &b)| if is_same(a, b) { 0.0 } else { (a - b).abs() });

@@ -1,13 +1,11 @@
 //! A compiled model on a device, with arrays of the model's own extents.
 
-use half::f16;
-
 use super::compile::Compiled;
 use super::network::Array;
 use crate::container::{Axes, Surface};
 use crate::device::Device;
 use crate::session::{Error, Session};
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, nearest_half};
 
 /// Runs a model once; inputs and outputs are in its own order.
 ///
@@ -23,7 +21,7 @@ pub fn execute(device: &Device, compiled: &Compiled, inputs: &[Array]) -> Result
             || Error::Unknown { direction: crate::container::Direction::Input, asked: port.name.clone() };
         let (array, &shape) =
             (inputs.get(index).ok_or_else(missing)?, surfaces.get(index).ok_or_else(missing)?);
-        let values = array.values().iter().map(|&value| f16::from_f64(value)).collect();
+        let values = array.values().iter().map(|&value| nearest_half(value)).collect();
         let tensor = Tensor::new(shape, values).map_err(|_| missing())?;
         session.set(&port.name, &tensor)?;
     }

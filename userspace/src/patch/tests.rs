@@ -63,6 +63,26 @@ fn what_cannot_be_changed_is_named() {
 }
 
 #[test]
+fn number_with_a_point_is_rounded_once_and_not_to_infinity() {
+    let field = |show: fn(&Show) -> bool| {
+        let registers = td::BLOCKS.iter().flat_map(|block| block.registers.iter().copied());
+        registers.flat_map(|register| register.fields).find(|field| show(&field.show)).expect("there is one")
+    };
+    let half = field(|show| matches!(show, Show::Half));
+    assert_eq!(valued(half, "1.5"), Some(0x3e00));
+    // Just above the middle between two halves: a single on the way would be the middle, and that goes to the even one.
+    assert_eq!(valued(half, "1.00048828126"), Some(0x3c01));
+    assert_eq!(
+        (valued(half, "65519.9"), valued(half, "65520.0"), valued(half, "1e6")),
+        (Some(0x7bff), None, None)
+    );
+    assert_eq!((valued(half, "-inf"), valued(half, "0x7c00")), (Some(0xfc00), Some(0x7c00)));
+    let single = field(|show| matches!(show, Show::Single));
+    assert_eq!((valued(single, "1.5"), valued(single, "1e39")), (Some(0x3fc0_0000), None));
+    assert_eq!(valued(single, "inf"), Some(0x7f80_0000));
+}
+
+#[test]
 fn link_to_the_next_task_cannot_be_broken() {
     let names: Vec<_> = HEADER.registers.iter().map(|register| register.name).collect();
     let program = file();

@@ -3,6 +3,7 @@
 //! The engine wants each row of a plane at a multiple of 64 bytes; people have dense arrays, mostly in `.npy` files.
 //!
 //! * [`Tensor`]: a dense array of halves.
+//! * [`nearest_half`]: a number as a half.
 //! * [`Conversion`]: what becomes of numbers that are made halves.
 //! * [`npy`]: the files of NumPy, in and out.
 //! * [`tile`]: dense to what the engine reads, and back.
@@ -13,7 +14,7 @@ mod halves;
 pub mod npy;
 pub mod tile;
 
-pub use halves::{Conversion, Unfit};
+pub use halves::{Conversion, Unfit, nearest_half};
 
 use half::f16;
 use thiserror::Error;

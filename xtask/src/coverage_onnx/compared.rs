@@ -5,7 +5,7 @@
 
 use ane::model::network::evaluate::evaluate;
 use ane::model::network::{Array, Network};
-use half::f16;
+use ane::tensor::nearest_half;
 
 /// An expected result.
 #[derive(Debug)]
@@ -81,10 +81,10 @@ fn reason_inside(network: &Network, inputs: &[Array], wanted: &[Wanted], allowed
         return "the layers differ in double precision too".to_owned();
     }
     let halves: Vec<Array> =
-        inputs.iter().map(|array| array.map(|value| f16::from_f64(value).to_f64())).collect();
+        inputs.iter().map(|array| array.map(|value| nearest_half(value).to_f64())).collect();
     if differs(&in_doubles(network, &halves)) {
         let elements = inputs.iter().flat_map(|array| array.values());
-        let changed = elements.map(|&value| (value, f16::from_f64(value).to_f64()));
+        let changed = elements.map(|&value| (value, nearest_half(value).to_f64()));
         let worst = changed.max_by(|a, b| (a.0 - a.1).abs().total_cmp(&(b.0 - b.1).abs()));
         return worst.map_or_else(String::new, |(value, half)| {
             format!(
@@ -107,7 +107,7 @@ fn reason_inside(network: &Network, inputs: &[Array], wanted: &[Wanted], allowed
 
 /// Whether a number is finite, and infinite as a half.
 fn is_beyond(value: f64) -> bool {
-    value.is_finite() && f16::from_f64(value).is_infinite()
+    value.is_finite() && nearest_half(value).is_infinite()
 }
 
 /// Every tensor in double precision; none for what a layer makes no sense of.

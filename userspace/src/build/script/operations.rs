@@ -1,7 +1,6 @@
 //! One line's operation: what of the builder a name stands for. `layers.rs` beside has those that are several passes.
 
 use ane_uapi::hw::td::activation::ActivationTable;
-use half::f16;
 
 use super::words::{Words, axes, axis, count, extents, range, shape, zeros};
 use super::{Script, Why};
@@ -9,6 +8,7 @@ use crate::build::{
     BuildError, Channels, Convolution, Element, Graph, Over, Padding, Reduce, Statistic, Tail, Tensor,
     Weights, activation,
 };
+use crate::tensor::nearest_half;
 
 impl Script<'_> {
     pub(super) fn make(&mut self, name: &str, operation: &str, words: &mut Words<'_>) -> Result<Tensor, Why> {
@@ -69,11 +69,11 @@ impl Script<'_> {
             }
             "layer_norm" => {
                 let [x] = self.operands(words)?;
-                self.graph.layer_norm(x, f16::from_f64(words.epsilon()?))?
+                self.graph.layer_norm(x, nearest_half(words.epsilon()?))?
             }
             "instance_norm" => {
                 let [x] = self.operands(words)?;
-                self.graph.instance_norm(x, f16::from_f64(words.epsilon()?))?
+                self.graph.instance_norm(x, nearest_half(words.epsilon()?))?
             }
             _ => self
                 .layer(operation, words)?

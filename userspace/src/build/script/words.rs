@@ -7,7 +7,7 @@ use half::f16;
 
 use super::super::{Axis, Padding, Shape};
 use super::Why;
-use crate::tensor::{Conversion, Unfit};
+use crate::tensor::{Conversion, Unfit, nearest_half};
 
 pub(super) struct Words<'a> {
     pub(super) operation: &'a str,
@@ -50,7 +50,7 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn half(&mut self, key: &str, value: &str) -> Result<f16, Why> {
-        self.number(key, value).map(f16::from_f64)
+        self.number(key, value).map(nearest_half)
     }
 
     pub(super) fn needed_half(&mut self, key: &'static str) -> Result<f16, Why> {

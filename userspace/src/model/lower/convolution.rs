@@ -10,6 +10,7 @@ use crate::build::{self, Channels, Limit, Lines, Padding, Tail, Weights};
 use crate::model::network::array::elements;
 use crate::model::network::operation::{Convolution, Cut};
 use crate::model::network::{Array, ValueId};
+use crate::tensor::nearest_half;
 
 /// A convolution over rows and columns, with the holes of a dilated kernel filled with zeros.
 struct Flat {
@@ -151,7 +152,7 @@ impl Lower<'_> {
             padding,
             weights: vec![f16::ONE; channels * kernel.0 * kernel.1],
             bias: None,
-            tail: Tail { post_scale: f16::from_f64(scale), ..Tail::NONE },
+            tail: Tail { post_scale: nearest_half(scale), ..Tail::NONE },
         };
         let last = x.dims.len() - 1;
         let x = self.by_column(x, Some(last))?;

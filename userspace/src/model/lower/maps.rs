@@ -8,6 +8,7 @@ use super::{Lower, Why};
 use crate::build::activation as tables;
 use crate::build::{Element, Tail};
 use crate::model::network::operation::Map;
+use crate::tensor::nearest_half;
 
 /// The magnitude: the larger of `x` and `-x`.
 pub(super) const MAGNITUDE: Element = Element { negate_second: true, ..Element::MAXIMUM };
@@ -60,14 +61,14 @@ impl Lower<'_> {
     /// The whole part of `x`, and what is added for a fraction below zero, for none, and for one above (delta 14).
     fn rounded(&mut self, x: &Held, added: [f64; 3]) -> Result<Held, Why> {
         let fraction = self.through(x, Tail::table(tables::fraction()))?;
-        let step = self.through(&fraction, Tail::table(tables::step(added.map(f16::from_f64))))?;
+        let step = self.through(&fraction, Tail::table(tables::step(added.map(nearest_half))))?;
         let whole = self.through(x, Tail::table(tables::whole_part()))?;
         self.combine(&whole, &step, Element::ADD)
     }
 
     /// The whole number below, and one more where that is nearer, or as near and even.
     fn nearest(&mut self, x: &Held) -> Result<Held, Why> {
-        let step = |values: [f64; 3]| Tail::table(tables::step(values.map(f16::from_f64)));
+        let step = |values: [f64; 3]| Tail::table(tables::step(values.map(nearest_half)));
         let below = self.rounded(x, [-1.0, 0.0, 0.0])?;
         let rest = self.combine(x, &below, Element::SUBTRACT)?;
         let beyond = self.affine(&rest, 1.0, -0.5)?;
@@ -95,7 +96,7 @@ impl Lower<'_> {
 pub(super) fn tail(map: Map) -> Option<Tail> {
     match map {
         Map::Relu => Some(Tail::RELU),
-        Map::Clip(low, high) => Some(Tail::table(tables::clamp(f16::from_f64(low), f16::from_f64(high)))),
+        Map::Clip(low, high) => Some(Tail::table(tables::clamp(nearest_half(low), nearest_half(high)))),
         _ => table(map).map(Tail::table),
     }
 }
@@ -103,7 +104,7 @@ pub(super) fn tail(map: Map) -> Option<Tail> {
 /// The table of a function.
 fn table(map: Map) -> Option<ActivationTable> {
     Some(match map {
-        Map::LeakyRelu(slope) => tables::leaky_relu(f16::from_f64(slope)),
+        Map::LeakyRelu(slope) => tables::leaky_relu(nearest_half(slope)),
         Map::SquareRoot => tables::sqrt(),
         Map::ReciprocalSquareRoot => tables::rsqrt(),
         Map::Reciprocal => tables::reciprocal(),
@@ -115,7 +116,7 @@ fn table(map: Map) -> Option<ActivationTable> {
         Map::Erf => tables::erf(),
         Map::Softplus => tables::softplus(),
         Map::Mish => tables::mish(),
-        Map::Step { below, zero, above } => tables::step([below, zero, above].map(f16::from_f64)),
+        Map::Step { below, zero, above } => tables::step([below, zero, above].map(nearest_half)),
         _ => return None,
     })
 }

@@ -40,6 +40,7 @@ use super::network::{Array, Kind, Network, Operation, ValueId};
 use super::problem::{Problem, Why};
 use crate::build::{Built, Graph, Limit, Shape, Tensor};
 use crate::count::count;
+use crate::tensor::nearest_half;
 use held::Held;
 
 /// Most tasks of one layer. (Chosen) A sixteenth of what a program may have.
@@ -327,7 +328,7 @@ impl Lower<'_> {
     fn halves(&mut self, values: &[f64]) -> Vec<f16> {
         let (mut worst, mut beyond) = (self.rounded, self.beyond);
         let half = |&value: &f64| {
-            let half = f16::from_f64(value);
+            let half = nearest_half(value);
             if value.is_finite() && value > MASK {
                 if half.is_infinite() {
                     beyond += 1;

@@ -9,14 +9,13 @@
 
 use std::f64::consts::TAU;
 
-use half::f16;
-
 use super::held::Held;
 use super::maps::MAGNITUDE;
 use super::{Lower, Why};
 use crate::build::activation as tables;
 use crate::build::{Element, Tail};
 use crate::model::network::operation::Map;
+use crate::tensor::nearest_half;
 
 /// The larger part of a period.
 const PERIOD: f64 = 6.28125;
@@ -27,13 +26,13 @@ const ROUNDER: f64 = 1536.0;
 impl Lower<'_> {
     pub(super) fn wave(&mut self, map: Map, x: &Held) -> Result<Held, Why> {
         let periods = |bias: f64| Element {
-            pre_scale: f16::from_f64(TAU.recip()),
-            bias: f16::from_f64(bias),
+            pre_scale: nearest_half(TAU.recip()),
+            bias: nearest_half(bias),
             ..Element::COPY
         };
         let raised = self.planar(x, periods(ROUNDER))?;
-        let count = self.planar(&raised, Element { bias: f16::from_f64(-ROUNDER), ..Element::COPY })?;
-        let less = |part: f64| Element { pre_scale: f16::from_f64(-part), ..Element::ADD };
+        let count = self.planar(&raised, Element { bias: nearest_half(-ROUNDER), ..Element::COPY })?;
+        let less = |part: f64| Element { pre_scale: nearest_half(-part), ..Element::ADD };
         let rest = self.combine(&count, x, less(PERIOD))?;
         let rest = self.combine(&count, &rest, less(TAU - PERIOD))?;
         let curve = if map == Map::Sine {

@@ -1,7 +1,5 @@
 //! Element by element.
 
-use half::f16;
-
 use super::{Call, Made, one, tensor};
 use crate::model::layers::Layers;
 use crate::model::network::array::broadcast;
@@ -9,6 +7,7 @@ use crate::model::network::evaluate::both;
 use crate::model::network::operation::{Join, JoinKind, Map};
 use crate::model::network::{Kind, Operation, ValueId};
 use crate::model::problem::Why;
+use crate::tensor::nearest_half;
 
 pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     if let Some(map) = function(call)? {
@@ -259,7 +258,7 @@ fn compared(call: &mut Call<'_, '_>) -> Result<(ValueId, ValueId), Why> {
             *made = halves.unwrap_or(operand);
             continue;
         };
-        if let Some(rounded) = known.values().iter().find(|&&value| f16::from_f64(value).to_f64() != value) {
+        if let Some(rounded) = known.values().iter().find(|&&value| nearest_half(value).to_f64() != value) {
             return Err(Call::mode(format!(
                 "halves do not hold {rounded}, with which whole numbers are compared"
             )));
