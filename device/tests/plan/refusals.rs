@@ -136,7 +136,13 @@ fn planar_value_that_no_program_has_is_undefined() {
 fn what_is_predicted_of_planar_tasks_is_noted() {
     let inferred = |words: Words<'_>| planned(&[RELU, SUM, words]).unwrap().inferred;
     assert_eq!(inferred(&[(0x4800, 1)]), Inferred::SOURCE_RELU);
-    assert!(inferred(&[(0x4800, 0x10)]).is_none(), "ReLU on source 2");
+    assert_eq!(inferred(&[(0x4800, 0x10)]), Inferred::SECOND_RELU);
+    let reduce = [(0x08, 0x22), (0x34, 0x51), (0x4804, 0x0050_0172), (0x8800, 0), (0x4834, 0x860)];
+    let reduced = |words: Words<'_>| planned(&[RELU, SUM, &reduce, words]).unwrap().inferred;
+    assert!(reduced(&[]).is_none());
+    for words in [[(0x8804, 0x3c00_3c00)], [(0x8804, 0x4000_0000)], [(0x8800, 0x20)]] {
+        assert_eq!(reduced(&words), Inferred::REDUCTION_BIAS, "{words:x?}");
+    }
     assert_eq!(inferred(&[(0x8800, 0x0008_0040)]), Inferred::MAGNITUDE);
     assert_eq!(Inferred::MAGNITUDE.to_string(), "magnitude");
     assert_eq!(inferred(&[(0x30, 1 << 2)]), Inferred::DEPTH_BROADCAST);
@@ -145,6 +151,18 @@ fn what_is_predicted_of_planar_tasks_is_noted() {
     assert_eq!(inferred(bytes), Inferred::SOURCE2_BYTES);
     let deep = refusal(&[RELU, SUM, &[(0x30, 1 << 6), (0x04, 2), (0x18, 2)]]);
     assert_eq!(deep, (Category::Undefined, 0x30, 1 << 6));
+}
+
+#[test]
+fn source_2_that_is_not_there_has_no_relu_and_bytes_are_not_passed_on() {
+    let relu = [(0x4800, 0x10)];
+    assert_eq!(refusal(&[RELU, &relu]), (Category::Undefined, 0x4800, 0x10));
+    let copy = [(0x34, 0x23), (0x08, 0x22), (0x4804, 0x0050_0172), (0x8800, 0)];
+    assert!(planned(&[RELU, SUM, &copy]).is_ok());
+    assert_eq!(refusal(&[RELU, SUM, &copy, &relu]), (Category::Undefined, 0x4800, 0x10));
+    let passed = [(0x4804, 0x0050_0173)];
+    assert!(planned(&[RELU, &passed]).is_ok());
+    assert_eq!(refusal(&[RELU, &passed, &[(0x08, 0x20)]]), (Category::Undefined, 0x08, 0x3));
 }
 
 #[test]
@@ -232,6 +250,23 @@ fn padding_below_zero_stride_3_and_scaled_bias_rows_are_noted_as_inferred() {
     assert_eq!(inferred(&[(0x1c, 0x5001_e021), (0x14, 0x0003_0003)]), Inferred::STRIDE);
     assert_eq!(inferred(&[(0xc804, 0x0010_1c10), (0xc810, 0x4000)]), Inferred::BIAS);
     assert_eq!(Inferred::PADDING.with(Inferred::STRIDE).to_string(), "padding below zero, stride 3");
+    // AccBias: half a unit of 2^-16, and three of them, beside a scale of 1.
+    for (bias, is_exact) in [(0x0080, false), (0x0100, true), (0x0180, false), (0x3c00, true)] {
+        let wanted = if is_exact { Inferred::NONE } else { Inferred::ACC_BIAS };
+        assert_eq!(inferred(&[(0xc80c, bias)]), wanted, "{bias:x}");
+    }
+    assert_eq!(inferred(&[(0xc804, 0x0010_0000)]), Inferred::BINARY_POINT);
+}
+
+#[test]
+fn pass_through_of_other_extents_is_noted_unless_it_is_one_row_of_one_channel() {
+    let inferred = |words: Words<'_>| planned(&[RELU, words]).unwrap().inferred;
+    for wide in [0x4c, 0x4d, 0x4e] {
+        assert!(inferred(&[(0x14, 0x0001_0000 | wide)]).is_none());
+    }
+    let rows = [(0x00, 0x0002_004d), (0x14, 0x0002_004d), (0x14, 0x0001_004d)];
+    assert_eq!(inferred(&rows), Inferred::OVERLAP);
+    assert!(inferred(&rows[..2]).is_none());
 }
 
 #[test]

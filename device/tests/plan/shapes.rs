@@ -40,6 +40,30 @@ fn source_that_is_kept_stays_readable_whatever_its_window() {
 }
 
 #[test]
+fn window_that_several_groups_stream_through_holds_what_nobody_knows() {
+    // Two groups of one channel each, one behind the other in memory and as their strides on chip say.
+    let groups = [(0x24, 0x0001_4002), (0x1_3818, 0xc0), (0x1_7814, 0xc0), (0x4818, 0xa0)];
+    assert_eq!(leaves(&neural(&[RELU, &groups])), Window::Unknown(0xa0));
+    let kept = [(0x4804, 0x0050_0171)];
+    assert_eq!(leaves(&neural(&[RELU, &groups, &kept])), Window::Whole);
+}
+
+#[test]
+fn elements_that_take_each_others_place_on_chip_leave_what_nobody_knows() {
+    let kept = [(0x4804, 0x0050_0171)];
+    // Two rows, 16 bytes apart; each has 154.
+    let rows = [(0x00, 0x0002_004d), (0x14, 0x0002_004d), (0x4810, 0x10)];
+    assert_eq!(leaves(&neural(&[RELU, &rows, &kept])), Window::Overlapping);
+    // The same as a stream whose window has two rows.
+    let window = [(0x28, 2)];
+    assert_eq!(leaves(&neural(&[RELU, &rows, &window])), Window::Unknown(0x20));
+    // Two channels of 256 columns, as far apart as one tile is wide.
+    let wide = [(0x00, 0x0001_0100), (0x14, 0x0001_0100), (0x0c, 2), (0x10, 2)];
+    let places = [(0x480c, 0x100), (0x4810, 0x200), (0x1_7808, 0x200), (0x1_780c, 0x200)];
+    assert_eq!(leaves(&neural(&[RELU, &wide, &places, &kept])), Window::Overlapping);
+}
+
+#[test]
 fn broadcast_operand_has_one_column_row_or_channel() {
     let shape =
         [(0x00, 0x0004_0008), (0x14, 0x0004_0008), (0x480c, 0x20), (0x1_7808, 0x80), (0x1_780c, 0x200)];

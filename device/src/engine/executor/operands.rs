@@ -206,10 +206,14 @@ fn known(
 /// Takes down what a source of a batch leaves known and unknown on chip.
 fn source_leaves(unknown: &mut Unknown, source: &Source, batch: u32) {
     if let Origin::Memory { by, leaves, .. } = source.origin {
-        let by = by.batch(batch);
         match leaves {
-            Window::Whole => chip::know(unknown, by, source.stored()),
+            Window::Whole => chip::know(unknown, by.batch(batch), source.stored()),
             Window::Unknown(len) => unknown.mark(by.base, len),
+            Window::Overlapping => {
+                let by = by.batch(batch);
+                let bytes = by.end(source.stored()).saturating_sub(by.base.into());
+                unknown.mark(by.base, u32::try_from(bytes).unwrap_or(u32::MAX));
+            }
         }
     }
 }
@@ -217,7 +221,7 @@ fn source_leaves(unknown: &mut Unknown, source: &Source, batch: u32) {
 /// The same for the result.
 pub(super) fn result_leaves(unknown: &mut Unknown, sink: &Sink, batch: u32) {
     if let Some((place, len)) = sink.spoils {
-        unknown.mark(place.batch(batch).base, len);
+        unknown.mark(place.base, len);
     }
     match (sink.chip, sink.memory) {
         (Some(place), None) => chip::know(unknown, place.batch(batch), sink.shape),

@@ -38,7 +38,7 @@ impl Plan {
             BIAS, neural::MAC_CFG, MacCfg::BIAS_MODE, "bias row beside a post-scale is";
             DEPTH, common::IN_DEPTH, Bits::ALL, "a depth above 1 is";
             OUTPUT_STEP, common::CONV_CFG, ConvCfg::OX, "an output step above 1 is";
-            ACC_BIAS, neural::ACC_BIAS, AccBias::VALUE, "AccBias beside a post-scale is";
+            ACC_BIAS, neural::ACC_BIAS, AccBias::VALUE, "AccBias beside a post-scale or below 2^-16 is";
             MAGNITUDE, planar::PE_CFG, PeCfg::MAGNITUDE, "place of the magnitude is";
             SOURCE_RELU, l2::L2_CFG, L2Cfg::INPUT_RELU, "ReLU on source 1 is";
             UNSIGNED, common::CH_CFG, Bits::ALL, "bytes without a sign are";
@@ -46,6 +46,10 @@ impl Plan {
             DEPTH_BROADCAST, common::PLANAR_MAP, depth, "a broadcast along depth is";
             SOURCE2_BYTES, common::CH_CFG, ChCfg::SECOND_FMT, "a source 2 of bytes is";
             RAGGED, common::C_OUT, Channels::CHANNELS, "a plane that is not full is";
+            REDUCTION_BIAS, planar::BIAS_SCALE, Bits::ALL, "place of bias, scale and ReLU of a reduction is";
+            SECOND_RELU, l2::L2_CFG, L2Cfg::SRC2_RELU, "ReLU on source 2 is";
+            BINARY_POINT, neural::MAC_CFG, MacCfg::BINARY_POINT, "that this binary point has no effect is";
+            OVERLAP, common::OUT_DIM, Bits::ALL, "pass-through of other extents than one row is";
             GROUP_PADDING, common::GROUP_CONV_CFG, GroupConvCfg::NUM_GROUPS, "padding of groups is";
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// The inferred behaviour that a pass relies on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Inferred(u16);
+pub struct Inferred(u32);
 
 impl Inferred {
     pub const NONE: Self = Self(0);
@@ -23,7 +23,7 @@ impl Inferred {
     /// Deviation: inferred. An output step above 1 makes neighbouring columns of the result lanes side by side, each with
     /// coefficients that are moved by its place.
     pub const OUTPUT_STEP: Self = Self(16);
-    /// Deviation: inferred. AccBias is added before the post-scale.
+    /// Deviation: inferred. AccBias is added before the post-scale, and rounded to a multiple of 2^-16 as a bias row is.
     pub const ACC_BIAS: Self = Self(32);
     /// Deviation: inferred. The magnitude is that of the result, behind bias and scales.
     pub const MAGNITUDE: Self = Self(64);
@@ -42,8 +42,17 @@ impl Inferred {
     pub const RAGGED: Self = Self(4096);
     /// Deviation: inferred. Several slots of a group follow each other, and the group is padded, if the channels bring just that.
     pub const GROUP_PADDING: Self = Self(8192);
+    /// Deviation: inferred. Bias, scale and ReLU of a reduction are those of its result, behind the post function; on reductions of known
+    /// programs they do nothing.
+    pub const REDUCTION_BIAS: Self = Self(1 << 14);
+    /// Deviation: inferred. Bit 4 of L2Cfg is the ReLU of source 2; the known program has the same surface as both sources of a sum.
+    pub const SECOND_RELU: Self = Self(1 << 15);
+    /// Deviation: inferred. BinaryPoint has no effect; known programs have 28 where the array works on halves, and 0 where it works on bytes.
+    pub const BINARY_POINT: Self = Self(1 << 16);
+    /// Deviation: inferred. A pass-through of other extents passes what both have along each axis; that was seen of one row of one channel.
+    pub const OVERLAP: Self = Self(1 << 17);
 
-    pub const NAMES: [(Self, &'static str); 14] = [
+    pub const NAMES: [(Self, &'static str); 18] = [
         (Self::PADDING, "padding below zero"),
         (Self::STRIDE, "stride 3"),
         (Self::BIAS, "bias row beside a post-scale"),
@@ -58,6 +67,10 @@ impl Inferred {
         (Self::SOURCE2_BYTES, "source 2 of bytes"),
         (Self::RAGGED, "plane that is not full"),
         (Self::GROUP_PADDING, "padding of groups"),
+        (Self::REDUCTION_BIAS, "bias, scale or ReLU of a reduction"),
+        (Self::SECOND_RELU, "ReLU on source 2"),
+        (Self::BINARY_POINT, "binary point"),
+        (Self::OVERLAP, "pass-through of other extents"),
     ];
 
     pub const fn is_none(self) -> bool {

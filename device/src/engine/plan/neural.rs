@@ -8,19 +8,20 @@ use ane_uapi::register::Bits;
 use super::coefficients::{Kernel, Padding};
 use super::geometry;
 use super::inferred::Inferred;
-use super::operand::{ELEMENTS_MAX, Shape, Sink, Source};
+use super::operand::{ELEMENTS_MAX, Element, Shape, Sink, Source};
 use super::source::Wanted;
 use super::task::Repeats;
 use super::verdict::{Registers, Result};
 use super::{kernel_dma, planar, sink, source, task};
 use crate::engine::madd::{Convolution, Reads};
-use crate::engine::numerics::double::ONE;
+use crate::engine::numerics::double::{self, ONE};
 
 /// PaddingMode of every maximum task.
 const PADDING_MODE_MAXIMUM: u8 = 1;
 
-/// BinaryPoint values that programs use.
-const BINARY_POINTS: [u8; 2] = [0, 28];
+/// BinaryPoint of programs that work on halves, and on bytes.
+const BINARY_POINT_HALVES: u8 = 28;
+const BINARY_POINT_BYTES: u8 = 0;
 
 /// The most multiply-accumulates of one task: four times the largest layer of the networks of the 2010s. Anything
 /// larger is cut into tasks by the 2 MB on-chip buffer. The bound keeps a task from holding the device for long.
@@ -167,10 +168,12 @@ pub(super) fn plan(task: Registers<'_>) -> Result<(NeuralPass, Inferred)> {
     {
         inferred = inferred.with(Inferred::BIAS);
     }
-    if acc_bias != 0 && post_scale != ONE {
+    if acc_bias != 0 && (post_scale != ONE || !is_in_units(acc_bias)) {
         inferred = inferred.with(Inferred::ACC_BIAS);
     }
+    inferred = inferred.with(guesses(task, operation, (stored, task::output(task)?)));
     let l2_cfg = task.get(&l2::L2_CFG);
+    task.defined(!l2_cfg.src2_relu(), &l2::L2_CFG, l2::L2Cfg::SRC2_RELU, "task has no source 2")?;
     let padding_mode = if operation == Operation::Maximum { PADDING_MODE_MAXIMUM } else { 0 };
     task.defined(
         l2_cfg.padding_mode() == padding_mode,
@@ -208,6 +211,24 @@ fn extents(task: Registers<'_>, input: Shape, output: Shape) -> (Shape, Shape) {
     }
     let (height, width) = (input.height.min(output.height), input.width.min(output.width));
     (Shape { height, width, ..input }, Shape { height, width, ..output })
+}
+
+/// What the operation depends on, and no source establishes.
+fn guesses(task: Registers<'_>, operation: Operation, (input, output): (Shape, Shape)) -> Inferred {
+    if operation == Operation::PassThrough {
+        let is_seen = [input, output].iter().all(|shape| (shape.channels, shape.height) == (1, 1));
+        let is_same = (input.height, input.width) == (output.height, output.width);
+        return if is_seen || is_same { Inferred::NONE } else { Inferred::OVERLAP };
+    }
+    let element = task::element(task.get(&common::CH_CFG).in_fmt());
+    let seen = if element == Element::Half { BINARY_POINT_HALVES } else { BINARY_POINT_BYTES };
+    let point = task.get(&neural::MAC_CFG).binary_point();
+    if point == seen { Inferred::NONE } else { Inferred::BINARY_POINT }
+}
+
+/// True if an fp16 number is a multiple of 2^-16, so that no rounding changes it.
+fn is_in_units(number: u16) -> bool {
+    (double::decode(number) * 65536.0).fract() == 0.0
 }
 
 fn operation(
@@ -249,7 +270,7 @@ fn operation(
         "its effect is not known",
     )?;
     task.defined(
-        BINARY_POINTS.contains(&mac.binary_point()),
+        [BINARY_POINT_BYTES, BINARY_POINT_HALVES].contains(&mac.binary_point()),
         &neural::MAC_CFG,
         MacCfg::BINARY_POINT,
         "only 0 and 28 are known",

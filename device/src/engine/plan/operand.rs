@@ -194,13 +194,16 @@ pub(super) fn may_overlap<const N: usize>(element: Element, mut axes: [(u32, u32
     false
 }
 
-/// The contents that a streamed operand leaves in its window.
+/// The contents that an operand from memory leaves on chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Window {
-    /// All of itself: the window was large enough.
+    /// All of itself: it is kept there, or its window was large enough.
     Whole,
-    /// Bytes that depend on the order of refills: this many from the window's base.
+    /// Bytes that depend on the order of refills: this many from the window's base. Each repetition of a task comes through the
+    /// same window (inferred: compilers reserve no more).
     Unknown(u32),
+    /// Elements in each other's place, from the first to the last byte; which of them stays is not known.
+    Overlapping,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,6 +12,7 @@ use super::operand::{Origin, Shape, Sink, Source};
 use super::source::Wanted;
 use super::verdict::{Registers, Result};
 use super::{sink, source, task};
+use crate::engine::numerics::double::ONE;
 use crate::engine::planar::{Class, Planar};
 use crate::refusal::Category;
 
@@ -145,7 +146,11 @@ fn guesses(planar: &Planar) -> Inferred {
     let is_bare = Planar { magnitude: false, ..*planar } == Planar::plain(Class::Copy, Operation::Add);
     let magnitude = if planar.magnitude && !is_bare { Inferred::MAGNITUDE } else { Inferred::NONE };
     let relu = if planar.relu_first { Inferred::SOURCE_RELU } else { Inferred::NONE };
-    magnitude.with(relu)
+    let second = if planar.relu_second { Inferred::SECOND_RELU } else { Inferred::NONE };
+    let has_bias = planar.bias != 0 || planar.scale != ONE || planar.relu;
+    let reduces = matches!(planar.class, Class::Reduce | Class::BinaryReduce);
+    let bias = if reduces && has_bias { Inferred::REDUCTION_BIAS } else { Inferred::NONE };
+    magnitude.with(relu).with(second).with(bias)
 }
 
 fn operation(task: Registers<'_>, class: TaskClass, is_binary: bool, reduces: bool) -> Result<Planar> {
@@ -184,6 +189,8 @@ fn operation(task: Registers<'_>, class: TaskClass, is_binary: bool, reduces: bo
         )?;
     }
     let l2_cfg = task.get(&l2::L2_CFG);
+    let is_there = is_binary || !l2_cfg.src2_relu();
+    task.defined(is_there, &l2::L2_CFG, l2::L2Cfg::SRC2_RELU, "task has no source 2")?;
     // An elementwise task pads nothing, so either mode is taken (delta 14). Whether a sum of elementwise maxima counts as
     // a maximum task is not known: there either is taken too (Chosen).
     let is_known = match l2_cfg.padding_mode() {
@@ -213,7 +220,7 @@ fn operation(task: Registers<'_>, class: TaskClass, is_binary: bool, reduces: bo
         class,
         operation,
         relu_first: l2_cfg.input_relu(),
-        relu_second: l2_cfg.src2_relu() && is_binary,
+        relu_second: l2_cfg.src2_relu(),
         magnitude: cfg.magnitude(),
         negates_first: cfg.negate_src1(),
         negates_second: second == SecondSource::Negated,
@@ -240,7 +247,10 @@ pub(super) fn check_repeats_on_chip(
     for (source, register) in [(source1, &l2::SOURCE_GROUP_STRIDE), (source2, &l2::SOURCE2_GROUP_STRIDE)] {
         let Some(source) = source else { continue };
         match source.origin {
-            Origin::Chip(place) | Origin::Memory { by: place, leaves: super::Window::Whole, .. } => {
+            Origin::Chip(place)
+            | Origin::Memory {
+                by: place, leaves: super::Window::Whole | super::Window::Overlapping, ..
+            } => {
                 places.push((place, source.stored(), register));
             }
             Origin::Memory { .. } | Origin::Passed => {}

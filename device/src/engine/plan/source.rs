@@ -1,13 +1,13 @@
 //! Sources: what the tile DMA and L2 registers say of the operands.
 
-use ane_uapi::hw::td::common::{self, TaskClass};
+use ane_uapi::hw::td::common::{self, ChCfg, TaskClass};
 use ane_uapi::hw::td::l2::{self, SourceCfg, SourceType};
 use ane_uapi::hw::td::tile_source::{self, MemoryFormat, SourceDmaConfig, SourceFmt};
 use ane_uapi::hw::td::words::ChipBytes;
 use ane_uapi::register::{Bits, Reg};
 
 use super::chip_fits;
-use super::operand::{ChipPlace, Element, MemoryPlace, Origin, Shape, Source, Window};
+use super::operand::{ChipPlace, Element, MemoryPlace, Origin, Shape, Source, Window, may_overlap};
 use super::task::{self, Repeats};
 use super::verdict::{Registers, Result};
 
@@ -67,6 +67,8 @@ pub(super) fn source1(task: Registers<'_>, class: TaskClass, wanted: Wanted) -> 
             let register = &l2::SOURCE_CFG;
             let field = SourceCfg::SOURCE_TYPE;
             task.defined(repeats.count() == 1, register, field, "no repeated task takes what is passed on")?;
+            let is_half = element == Element::Half;
+            task.defined(is_half, &common::CH_CFG, ChCfg::IN_FMT, "no program passes bytes on")?;
             return Ok(source(Origin::Passed));
         }
         SourceType::LoadAndKeep | SourceType::Stream => {}
@@ -99,9 +101,22 @@ pub(super) fn source1(task: Registers<'_>, class: TaskClass, wanted: Wanted) -> 
         repeats.depths,
         element,
     );
-    let leaves =
-        if source_type == SourceType::LoadAndKeep { Window::Whole } else { window(task, by, stored, tile) };
-    if leaves == Window::Whole {
+    let overlaps = may_overlap(
+        element,
+        [
+            (element.bytes(), stored.width),
+            (by.row_stride, stored.height),
+            (by.channel_stride, stored.channels),
+        ],
+    );
+    let leaves = if source_type == SourceType::Stream {
+        window(task, by, stored, (tile, overlaps || repeats.count() > 1))
+    } else if overlaps {
+        Window::Overlapping
+    } else {
+        Window::Whole
+    };
+    if matches!(leaves, Window::Whole | Window::Overlapping) {
         chip_fits(task, by, stored, &l2::SOURCE_BASE)?;
     }
     Ok(source(Origin::Memory { from, by, leaves }))
@@ -162,10 +177,11 @@ pub(super) fn source2(task: Registers<'_>, wanted: Wanted) -> Result<Source> {
     Ok(source(Origin::Memory { from, by, leaves }))
 }
 
-/// The contents that a streamed source 1 leaves in its window of `TileHeight` rows of one tile column.
-fn window(task: Registers<'_>, by: ChipPlace, shape: Shape, tile: u32) -> Window {
+/// The contents that a streamed source 1 leaves in its window of `TileHeight` rows of one tile column. It `refills` the window
+/// if a task is repeated, or if its elements take each other's place.
+fn window(task: Registers<'_>, by: ChipPlace, shape: Shape, (tile, refills): (u32, bool)) -> Window {
     let rows = u32::from(task.get(&common::TILE_CFG).tile_height());
-    if shape.width <= tile && shape.height <= rows {
+    if shape.width <= tile && shape.height <= rows && !refills {
         Window::Whole
     } else {
         Window::Unknown(rows.saturating_mul(by.row_stride))

@@ -127,6 +127,13 @@ impl OnChip {
         self.base + c * self.channel + y * self.row + x * self.width.bytes()
     }
 
+    /// Whether two elements share a byte: sorted by where they are, one begins before the one in front of it ends.
+    fn overlaps(self, extents: Extents) -> bool {
+        let mut starts: Vec<u64> = extents.indices().map(|index| self.address(index)).collect();
+        starts.sort_unstable();
+        starts.windows(2).any(|pair| pair[1] - pair[0] < self.width.bytes())
+    }
+
     fn outside(self) -> Stop {
         Stop::refused(self.register, "operand does not lie inside the on-chip buffer")
     }
@@ -202,11 +209,19 @@ impl ReferenceMachine {
         }
         let place = in_memory(task, task.bar(8, 0), (0x13808, 0x13838), width, repetition);
         let tensor = self.read_memory(place, extents)?;
-        let whole = extents.w <= task.tile_width(class) && extents.h <= task.tile_height();
-        if task.source_type() == 1 || whole {
-            self.write_chip(chip, &tensor)?;
-        } else {
-            self.forget_window(task, chip);
+        // Reading: the window of a stream was seen to keep what went through it once. Compilers reserve one window for all
+        // repetitions, so each goes through that of the first.
+        let once = task.repetitions().count() == 1;
+        let fits = extents.w <= task.tile_width(class) && extents.h <= task.tile_height();
+        match (task.source_type(), chip.overlaps(extents)) {
+            (1, false) => self.write_chip(chip, &tensor)?,
+            (1, true) => {
+                self.write_chip(chip, &tensor)?;
+                let end = chip.address((extents.c - 1, extents.h - 1, extents.w - 1)) + width.bytes();
+                self.chip.forget(chip.base, end - chip.base);
+            }
+            (_, false) if fits && once => self.write_chip(chip, &tensor)?,
+            _ => self.forget_window(task, on_chip(task, 0x4808, width, Repetition::default())),
         }
         Ok(tensor)
     }
@@ -225,7 +240,7 @@ impl ReferenceMachine {
         }
         let place = in_memory(task, task.bar(8, 6), (0x1381C, 0x1383C), width, repetition);
         let tensor = self.read_memory(place, extents)?;
-        self.forget_window(task, chip);
+        self.forget_window(task, on_chip(task, 0x481C, width, Repetition::default()));
         Ok(tensor)
     }
 
@@ -244,7 +259,7 @@ impl ReferenceMachine {
                 self.write_chip(chip, tensor)?;
                 self.forget(chip, tensor.extents);
             }
-            2 => self.forget_window(task, chip),
+            2 => self.forget_window(task, on_chip(task, 0x4834, width, Repetition::default())),
             // Reading: what passes straight to the next task goes through no window.
             _ => {
                 self.passed = Some(tensor.clone());

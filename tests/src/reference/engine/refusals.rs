@@ -48,6 +48,13 @@ pub(super) fn common(task: &EngineTask<'_>) -> Result<Class, Stop> {
     for (register, kind) in [(0x4804, task.source_type()), (0x4830, task.result_type())] {
         stop_if(repeated && kind == 3, || Stop::refused(register, "several results passed on"))?;
     }
+    stop_if(task.bit(0x4800, 4) && !class.has_source2(), || {
+        Stop::refused(0x4800, "ReLU on a source 2 that is not there")
+    })?;
+    // Reading: only halves were seen to be passed on.
+    stop_if(task.source_type() == 3 && task.source_width() != Width::Half, || {
+        Stop::refused(0x08, "bytes are passed on")
+    })?;
     transfers(task, class)?;
     Ok(class)
 }

@@ -1,7 +1,7 @@
 //! The planar and the neural engine's own registers.
 
 use ane_uapi::hw::td::common::TaskClass;
-use ane_uapi::hw::td::neural::{self, KernelCfg, KernelFormat, MacCfg, NonlinearMode, PostScale};
+use ane_uapi::hw::td::neural::{self, KernelCfg, KernelFormat, MacCfg, NonlinearMode, OpMode, PostScale};
 use ane_uapi::hw::td::planar::{self, BiasScale, EpsilonPreScale, FinalScale, PeCfg, SecondSource};
 
 use super::super::pass::{Coefficients, Neural, Nonlinearity, Planar};
@@ -48,8 +48,8 @@ pub(super) fn neural(neural: &Neural, descriptor: &mut Descriptor) {
         Nonlinearity::Relu => NonlinearMode::Relu,
         Nonlinearity::Table(_) => NonlinearMode::Table,
     };
-    // 28 with fp16 coefficients, 0 without any; what 8-bit ones take is not known, and it has no effect.
-    let binary_point = if unity { 0 } else { 28 };
+    // Compilers have 28 wherever the array works on halves, with coefficients or without, and 0 where it passes its input through.
+    let binary_point = if matches!(neural.op_mode, OpMode::PassThrough) { 0 } else { 28 };
     let mac_cfg = MacCfg::new()
         .with_op_mode(neural.op_mode as u8)
         .with_unity_kernel(unity)
