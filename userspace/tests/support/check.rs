@@ -17,6 +17,7 @@ pub(crate) fn check(file: &[u8]) {
     };
     borrows_from_the_file(&program, file);
     is_consistent(&program);
+    each_surface_is_found(&program);
     for warning in &program.warnings {
         assert!(!warning.to_string().is_empty());
     }
@@ -42,6 +43,15 @@ fn borrows_from_the_file(program: &Program<'_>, file: &[u8]) {
         if let Cow::Borrowed(text) = text {
             assert!(text.is_empty() || lies_inside(text.as_bytes(), file), "{text:?} is outside the file");
         }
+    }
+}
+
+/// A name means the first surface of that name, whatever the others are called; the empty name, too.
+fn each_surface_is_found(program: &Program<'_>) {
+    let names = || program.surfaces.iter().map(|surface| surface.name.as_ref());
+    for (place, name) in names().enumerate() {
+        let found = container::find_operand(names(), name).expect("a surface has this name");
+        assert!(found <= place && names().nth(found) == Some(name), "{name:?} means surface {found}");
     }
 }
 
