@@ -248,3 +248,22 @@ fn power_of_whole_numbers_is_a_whole_number() {
     net.output("y", &[4]);
     assert_eq!(result(&net, &[Array::list([0.0; 4])]), [0.0, 3.0, 1.0, 9.0]);
 }
+
+/// A mask of attention as exporters write it: infinite above the diagonal.
+#[test]
+fn triangle_of_an_infinite_constant_is_zero_beside_it() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[4, 4]);
+    let (infinite, above) = (net.singles(&[4, 4], &[f32::NEG_INFINITY; 16]), net.integers(&[1]));
+    let mask = net.node("Trilu", &[&infinite, &above], &[("upper", Integer(1))]);
+    let masked = net.node("Add", &[&x, &mask], &[]);
+    net.node_to("Softmax", &[&masked], "y", &[]);
+    net.output("y", &[4, 4]);
+    let scores = Array::from_fn(vec![4, 4], |at| (at % 4) as f64).unwrap();
+    for (at, seen) in result(&net, &[scores]).into_iter().enumerate() {
+        let (row, column) = (at / 4, at % 4);
+        let sum: f64 = (0..=row).map(|column| (column as f64).exp()).sum();
+        let wanted = if column <= row { (column as f64).exp() / sum } else { 0.0 };
+        assert!((seen - wanted).abs() < 0.01, "row {row}, column {column}: {seen}");
+    }
+}

@@ -146,7 +146,7 @@ fn range(call: &mut Call<'_, '_>) -> Made {
     one(call.network.filled(call.name, vec![count], kind, |at| start + at as f64 * delta)?)
 }
 
-/// The part above or below a diagonal, by a product with ones and zeros.
+/// The part above or below a diagonal: of a computed tensor by a product with ones and zeros.
 fn triangle(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
@@ -160,6 +160,12 @@ fn triangle(call: &mut Call<'_, '_>) -> Made {
         f64::from(u8::from(if is_upper { behind >= k } else { behind <= k }))
     })?;
     let mask = call.constant(mask, Kind::Real);
+    if call.network.known(x).is_some() {
+        // Masks of attention are infinite, and infinity times zero is no number.
+        let zero = call.scalar(0.0);
+        let kind = call.kind(x);
+        return one(call.add_as(Operation::Select, &[mask, x, zero], kind)?);
+    }
     one(call.join(JoinKind::Multiply, x, mask)?)
 }
 
