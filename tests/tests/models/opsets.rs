@@ -285,3 +285,18 @@ fn model_that_says_no_version_is_refused() {
     let told = relu(&[("com.microsoft", 1)]).unwrap_err();
     assert!(told.contains("does not say the version (opset) of the standard's operators"), "{told}");
 }
+
+#[test]
+fn group_norm_before_opset_21_has_a_scale_for_each_group() {
+    let model = model(18, &[1, 4, 1, 2], |net| {
+        let (scale, offset) = (net.singles(&[2], &[1.0, 10.0]), net.singles(&[2], &[0.0, 0.5]));
+        net.node_to("GroupNormalization", &["x", &scale, &offset], "y", &[("num_groups", Integer(2))]);
+    });
+    let x = Array::new(vec![1, 4, 1, 2], [[1.0, 3.0, 5.0, 7.0]; 2].concat()).unwrap();
+    let seen = execute(&device(), &compiled(&model), &[x]).unwrap_or_else(|error| panic!("{error}"));
+    let normal = [-3.0, -1.0, 1.0, 3.0].map(|of| of / 5_f64.sqrt());
+    let wanted = [normal, normal.map(|of| 10.0 * of + 0.5)].concat();
+    for (seen, wanted) in seen[0].values().iter().zip(&wanted) {
+        assert!((seen - wanted).abs() < 0.02, "{seen}, {wanted}");
+    }
+}

@@ -174,11 +174,9 @@ fn group(call: &mut Call<'_, '_>) -> Made {
     // Before opset 21 there is one scale for each group.
     let by_group = call.known(1).is_ok_and(|scale| scale.values().len() == groups) && groups != channels;
     if by_group {
-        let mut of_group = |index| {
-            let value = call.x(index)?;
-            call.reshape(value, vec![1, groups, 1, 1])
-        };
-        let (scale, offset) = (of_group(1)?, of_group(2)?);
+        // The parts have the groups as axis 1, and one axis more than the operand.
+        let rank = dims.len() + 1;
+        let (scale, offset) = (per_channel(call, 1, rank)?, per_channel(call, 2, rank)?);
         let all = scaled(call, normal, Some(scale), Some(offset))?;
         return one(call.reshape(all, dims)?);
     }
