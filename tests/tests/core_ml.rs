@@ -505,3 +505,12 @@ fn package_cut_off_or_altered_anywhere_never_panics() {
         }
     }
 }
+
+#[test]
+fn reciprocal_adds_a_ten_thousandth_where_nothing_is_said() {
+    let body = "            tensor<fp16, [2]> y = inverse(x = x)[name = string(\"y\")];";
+    let compiled = text(&function("tensor<fp16, [2]> x", body, "y"), &Options::default());
+    let seen = ran(&compiled, &Array::list([0.0, 1.0]));
+    assert!((seen.values()[0] - 1e4).abs() < 100.0, "{seen:?}");
+    assert!((seen.values()[1] - 1.0).abs() < 0.004, "{seen:?}");
+}

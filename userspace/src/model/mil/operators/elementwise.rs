@@ -32,8 +32,12 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
         }
         // A small number is added first.
         "log" | "rsqrt" | "inverse" => {
-            let (x, epsilon) =
-                (call.x()?, call.number("epsilon", if call.operator == "rsqrt" { 1e-12 } else { 1e-45 })?);
+            let otherwise = match call.operator {
+                "log" => 1e-45,
+                "rsqrt" => 1e-12,
+                _ => 1e-4,
+            };
+            let (x, epsilon) = (call.x()?, call.number("epsilon", otherwise)?);
             let x =
                 if epsilon < f64::from(half::f16::from_bits(1)) { x } else { call.affine(x, 1.0, epsilon)? };
             one(match call.operator {
