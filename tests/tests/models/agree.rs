@@ -299,3 +299,19 @@ fn step_beyond_everything_takes_the_first_element() {
     net.output("y", &[]);
     assert_eq!(difference(&net.finish()).0, 0.0);
 }
+
+#[test]
+fn convolution_and_a_number_of_more_axes_keep_these_axes() {
+    for operator in ["Add", "Mul"] {
+        let mut net = Onnx::new(5);
+        let x = net.input("x", &[1, 3, 4, 4]);
+        let (weights, number) = (net.random(&[8, 3, 1, 1], 0.5), net.singles(&[1; 5], &[0.5]));
+        let convolved = net.node("Conv", &[&x, &weights], &[]);
+        net.node_to(operator, &[&convolved, &number], "y", &[]);
+        net.output("y", &[1, 1, 8, 4, 4]);
+        let model = net.finish();
+        assert_eq!(compiled(&model).outputs[0].dims, [1, 1, 8, 4, 4], "{operator}");
+        let (worst, largest) = difference(&model);
+        assert!(largest > 0.1 && worst < 0.003, "{operator}: {worst} of {largest}");
+    }
+}

@@ -85,8 +85,9 @@ impl Network {
                 let producer = uses.alone(x)?;
                 let constant = self.known(constant)?.clone();
                 let stays = self.dims(x) == self.dims(node.output);
-                let joins = self.joins_convolution(producer, x, &constant, kind, relu)
-                    || !relu && stays && self.product_takes(producer, kind, &constant);
+                let joins = stays
+                    && (self.joins_convolution(producer, x, &constant, kind, relu)
+                        || !relu && self.product_takes(producer, kind, &constant));
                 joins.then_some(producer)
             }
             _ => None,
