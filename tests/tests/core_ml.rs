@@ -514,3 +514,12 @@ fn reciprocal_adds_a_ten_thousandth_where_nothing_is_said() {
     assert!((seen.values()[0] - 1e4).abs() < 100.0, "{seen:?}");
     assert!((seen.values()[1] - 1.0).abs() < 0.004, "{seen:?}");
 }
+
+#[test]
+fn nearest_element_by_a_factor_is_that_of_singles() {
+    let body = "            tensor<fp16, [1, 2, 3]> y = upsample_nearest_neighbor(scale_factor_height = fp32(2), \
+                scale_factor_width = fp32(0.33333334), x = x)[name = string(\"y\")];";
+    let compiled = text(&function("tensor<fp16, [1, 1, 9]> x", body, "y"), &Options::default());
+    let line = Array::new(vec![1, 1, 9], (0..9).map(f64::from).collect()).expect("nine elements");
+    assert_eq!(ran(&compiled, &line).values(), [0.0, 3.0, 6.0, 0.0, 3.0, 6.0]);
+}

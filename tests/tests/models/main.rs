@@ -12,6 +12,7 @@
 //! * [`quantized`]: those of few bits.
 //! * [`ranges`]: those whose numbers lie below zero or beyond halves.
 //! * [`refused`]: those that are refused.
+//! * [`resized`]: images whose elements are repeated or left out.
 //! * [`simplified`]: those that have fewer layers than they were written with.
 //! * [`sizes`]: those whose tensors are larger than the chip.
 //! * [`stretched`]: operands that are repeated along one axis together.
@@ -31,6 +32,7 @@ mod products;
 mod quantized;
 mod ranges;
 mod refused;
+mod resized;
 mod simplified;
 mod sizes;
 mod stretched;

@@ -53,7 +53,9 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
         let x = call.x()?;
         let dims = call.network.dims(x).to_vec();
         let extents = dims.iter().skip(dims.len().saturating_sub(2));
-        let sizes = extents.zip(factors).map(|(&extent, factor)| (extent as f64 * factor).floor() as i64);
+        // In singles, as the extents of operator `Resize`.
+        let sizes =
+            extents.zip(factors).map(|(&extent, factor)| (extent as f32 * factor as f32).floor() as i64);
         let sizes = call.whole(sizes);
         return resized(call, None, Some(sizes), kind, places);
     }

@@ -7,6 +7,10 @@ use crate::model::network::array::elements;
 use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
 use crate::model::problem::Why;
 
+/// A place this near to the middle of two elements is there, as onnxruntime has it: a scale in singles leads just beside it.
+/// By whole extents, no place that is not in the middle is as near.
+const NEAR: f64 = 1e-6;
+
 pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     match call.node.operator.as_str() {
         "Resize" => {}
@@ -24,10 +28,12 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         return Err(Call::mode("antialias and keep_aspect_ratio_policy are not mapped"));
     }
     for (at, &axis) in axes.iter().enumerate() {
-        let extent = dims[axis];
         let (wanted, scale) = match (sizes.get(at), scales.get(at)) {
-            (Some(&size), _) => (size, size / extent as f64),
-            (None, Some(&scale)) => ((extent as f64 * scale).floor(), scale),
+            (Some(&size), _) => (size, None),
+            (None, Some(&scale)) => {
+                let scale = scale as f32;
+                (f64::from((dims[axis] as f32 * scale).floor()), Some(scale))
+            }
             (None, None) => continue,
         };
         if !(1.0..=32767.0).contains(&wanted) {
@@ -42,23 +48,27 @@ fn optional(call: &Call<'_, '_>, index: usize) -> Result<Vec<f64>, Why> {
     if call.optional(index).is_some() { Ok(call.known(index)?.values().to_vec()) } else { Ok(Vec::new()) }
 }
 
+/// `scale` is `None` where the model gives the extents alone.
 fn along(
     call: &mut Call<'_, '_>,
     x: ValueId,
     axis: usize,
     wanted: usize,
-    scale: f64,
+    scale: Option<f32>,
 ) -> Result<ValueId, Why> {
     let extent = call.dims(x)[axis];
     if extent == 0 {
         return Err(Fault::Empty { dims: call.dims(x) }.into());
     }
-    let places = (0..wanted).map(|at| place(call, at as f64, extent as f64, wanted as f64, scale));
+    let places = (0..wanted).map(|at| match scale {
+        Some(scale) => place_by_scale(call, at as f32, extent as f32, wanted as f32, scale),
+        None => place_by_extents(call, at as f64, extent as f64, wanted as f64),
+    });
     let places = places.collect::<Result<Vec<f64>, _>>()?;
     // Exporters write it beside other modes too, where it means nothing.
     let rounding = match call.opset {
         // Not said before opset 11; what onnxruntime does.
-        ..11 if scale < 1.0 => "ceil".to_owned(),
+        ..11 if scale.is_some_and(|scale| scale < 1.0) => "ceil".to_owned(),
         ..11 => "floor".to_owned(),
         _ => call.text("nearest_mode", "round_prefer_floor"),
     };
@@ -67,14 +77,14 @@ fn along(
             let round = match rounding.as_str() {
                 "floor" => f64::floor,
                 "ceil" => f64::ceil,
-                "round_prefer_ceil" => |at: f64| (at + 0.5).floor(),
-                "round_prefer_floor" => |at: f64| (at - 0.5).ceil(),
+                "round_prefer_ceil" => |at: f64| (at + 0.5 + NEAR).floor(),
+                "round_prefer_floor" => |at: f64| (at - 0.5 - NEAR).ceil(),
                 other => return Err(Call::mode(format!("rounding by {other:?} is not mapped"))),
             };
             let indices = places.iter().map(|&at| inside(round(at), extent)).collect();
             call.add(Operation::Take { axis, indices }, &[x])
         }
-        "linear" | "cubic" if wanted == extent && scale == 1.0 => Ok(x),
+        "linear" | "cubic" if wanted == extent && scale.is_none_or(|scale| scale == 1.0) => Ok(x),
         "linear" => mixed(call, x, axis, &places, |part| vec![(0.0, 1.0 - part), (1.0, part)]),
         "cubic" => {
             let steep = call.single("cubic_coeff_a", -0.75);
@@ -129,13 +139,38 @@ fn mixed(
     call.add(Operation::Permute(back), &[longer])
 }
 
-/// Where element `at` of the result lies in the operand.
-fn place(call: &Call<'_, '_>, at: f64, extent: f64, wanted: f64, scale: f64) -> Result<f64, Why> {
-    let mode = match call.opset {
+fn coordinates(call: &Call<'_, '_>) -> String {
+    match call.opset {
         ..11 => "asymmetric".to_owned(),
         _ => call.text("coordinate_transformation_mode", "half_pixel"),
-    };
-    Ok(match mode.as_str() {
+    }
+}
+
+fn not_mapped(coordinates: &str) -> Why {
+    Call::mode(format!("coordinates by {coordinates:?} are not mapped"))
+}
+
+/// Where element `at` of the result lies in the operand, by both extents.
+///
+/// It is a quotient of whole numbers that is rounded once. So it is a whole number, or lies in the middle of two, exactly where
+/// the quotient does, and the nearest element is the right one.
+fn place_by_extents(call: &Call<'_, '_>, at: f64, extent: f64, wanted: f64) -> Result<f64, Why> {
+    let middle = (2.0 * at + 1.0) * extent / (2.0 * wanted);
+    Ok(match coordinates(call).as_str() {
+        "pytorch_half_pixel" if wanted <= 1.0 => 0.0,
+        "half_pixel" | "half_pixel_symmetric" | "pytorch_half_pixel" => middle - 0.5,
+        "align_corners" if wanted <= 1.0 => 0.0,
+        "align_corners" => at * (extent - 1.0) / (wanted - 1.0),
+        "asymmetric" => at * extent / wanted,
+        "tf_half_pixel_for_nn" if call.opset < 13 => middle,
+        other => return Err(not_mapped(other)),
+    })
+}
+
+/// The same by a scale, which a model can give as a single alone. (Chosen) It is computed in singles, as onnxruntime does: a third as
+/// a single is a little more than a third, and only with singles the places are those of a third again.
+fn place_by_scale(call: &Call<'_, '_>, at: f32, extent: f32, wanted: f32, scale: f32) -> Result<f64, Why> {
+    let place = match coordinates(call).as_str() {
         "half_pixel" => (at + 0.5) / scale - 0.5,
         "half_pixel_symmetric" => {
             let adjusted = wanted / (scale * extent);
@@ -148,6 +183,7 @@ fn place(call: &Call<'_, '_>, at: f64, extent: f64, wanted: f64, scale: f64) -> 
         "align_corners" => at * (extent - 1.0) / (scale * extent - 1.0),
         "asymmetric" => at / scale,
         "tf_half_pixel_for_nn" if call.opset < 13 => (at + 0.5) / scale,
-        other => return Err(Call::mode(format!("coordinates by {other:?} are not mapped"))),
-    })
+        other => return Err(not_mapped(other)),
+    };
+    Ok(place.into())
 }
