@@ -2,6 +2,7 @@
 
 use ane::model::execute;
 use ane::model::network::Array;
+use ane::tensor::nearest_half;
 use ane_tests::model::Attribute::{self, Integer, Integers};
 use ane_tests::model::Onnx;
 
@@ -10,6 +11,9 @@ use super::{compiled, device, difference, problems, random};
 /// The standard's numbers of types.
 const FLOAT: i64 = 1;
 const UINT8: i64 = 2;
+const INT8: i64 = 3;
+const UINT16: i64 = 4;
+const INT16: i64 = 5;
 const INT32: i64 = 6;
 const INT64: i64 = 7;
 
@@ -172,4 +176,42 @@ fn computed_weights_of_several_taps_are_asked_for() {
     net.output("y", &[1]);
     let told = problems(&net.finish())[0].to_string();
     assert!(told.contains("operand 1 (\"weights\") has to be known before the run"), "{told}");
+}
+
+#[test]
+fn known_whole_number_that_is_cast_keeps_its_lowest_bits() {
+    for (to, wanted) in [
+        (UINT8, [44.0, 255.0, 200.0]),
+        (INT8, [44.0, -1.0, -56.0]),
+        (UINT16, [300.0, 65535.0, 200.0]),
+        (INT16, [300.0, -1.0, 200.0]),
+        (INT32, [300.0, -1.0, 200.0]),
+        (INT64, [300.0, -1.0, 200.0]),
+    ] {
+        let mut net = Onnx::new(3);
+        let x = net.input("x", &[3]);
+        let known = net.integers(&[300, -1, 200]);
+        let narrow = cast(&mut net, &known, to);
+        let back = cast(&mut net, &narrow, FLOAT);
+        // Halves hold no 65535.
+        let half = net.singles(&[], &[0.5]);
+        let smaller = net.node("Mul", &[&back, &half], &[]);
+        let y = net.node("Add", &[&x, &smaller], &[]);
+        let seen = made(&mut net, &y, &Array::list([0.0; 3]));
+        let wanted = wanted.map(|value: f64| nearest_half(value / 2.0).to_f64());
+        assert_eq!(seen.values(), wanted, "type {to}");
+    }
+}
+
+#[test]
+fn mean_of_known_whole_numbers_is_a_whole_number() {
+    for (numbers, wanted) in [([1, 2], 1.0), ([-1, -2], -1.0)] {
+        let mut net = Onnx::new(3);
+        let x = net.input("x", &[1]);
+        let known = net.integers(&numbers);
+        let mean = net.node("ReduceMean", &[&known], &[]);
+        let mean = cast(&mut net, &mean, FLOAT);
+        let y = net.node("Add", &[&x, &mean], &[]);
+        assert_eq!(made(&mut net, &y, &Array::list([0.0])).values(), [wanted]);
+    }
 }

@@ -185,6 +185,30 @@ const fn bits(element: u64) -> Option<usize> {
     }
 }
 
+/// A type of whole numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whole {
+    bits: i32,
+    has_sign: bool,
+}
+
+/// The type of whole numbers with this number in the standard.
+pub(super) fn whole(element: u64) -> Option<Whole> {
+    let bits = bits(element).and_then(|bits| i32::try_from(bits).ok());
+    let has_sign = matches!(element, 3 | 5 | 6 | 7 | 22 | 26);
+    bits.filter(|_| kind(element) == Some(Kind::Integer)).map(|bits| Whole { bits, has_sign })
+}
+
+impl Whole {
+    /// A whole number in this type: of its bits only the lowest are kept. Those of 64 bits stay, as doubles do not have all bits of them.
+    pub(super) fn wrapped(self, value: f64) -> f64 {
+        let Self { bits: bits @ ..64, has_sign } = self else { return value };
+        let all = 2_f64.powi(bits);
+        let rest = value.rem_euclid(all);
+        if has_sign && rest >= all / 2.0 { rest - all } else { rest }
+    }
+}
+
 /// Bits of an element of which a byte has several.
 const fn packed(element: u64) -> Option<usize> {
     match element {

@@ -26,8 +26,8 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "Cast" => cast(call),
         "CastLike" => {
             let (x, like) = (call.x(0)?, call.x(1)?);
-            let kind = call.kind(like);
-            one(convert(call, x, kind)?)
+            let (kind, element) = (call.kind(like), call.types.get(&like).copied());
+            one(convert(call, x, kind, element)?)
         }
         "Not" => {
             let x = call.x(0)?;
@@ -137,18 +137,24 @@ fn function(call: &Call<'_, '_>) -> Result<Option<Map>, Why> {
 
 fn cast(call: &mut Call<'_, '_>) -> Made {
     let to = call.integer("to", 0);
-    let kind = u64::try_from(to).ok().and_then(tensor::kind);
+    let element = u64::try_from(to).ok();
+    let kind = element.and_then(tensor::kind);
     let kind = kind.ok_or_else(|| Call::mode(format!("a cast to type {to} is not mapped")))?;
     let x = call.x(0)?;
-    one(convert(call, x, kind)?)
+    one(convert(call, x, kind, element)?)
 }
 
-fn convert(call: &mut Call<'_, '_>, x: ValueId, kind: Kind) -> Result<ValueId, Why> {
+/// `element` is the standard's number of the type, where it is known.
+fn convert(call: &mut Call<'_, '_>, x: ValueId, kind: Kind, element: Option<u64>) -> Result<ValueId, Why> {
     if let Some(array) = call.network.known(x) {
-        let array = match kind {
-            Kind::Real => array.clone(),
-            Kind::Integer => array.map(f64::trunc),
-            Kind::Bool => array.map(|value| f64::from(u8::from(value != 0.0))),
+        let array = match (kind, element.and_then(tensor::whole)) {
+            (Kind::Real, _) => array.clone(),
+            // Of a real number outside of the type the standard does not say what becomes.
+            (Kind::Integer, Some(whole)) if call.kind(x) == Kind::Integer => {
+                array.map(|value| whole.wrapped(value))
+            }
+            (Kind::Integer, _) => array.map(f64::trunc),
+            (Kind::Bool, _) => array.map(|value| f64::from(u8::from(value != 0.0))),
         };
         return Ok(call.constant(array, kind));
     }
@@ -190,7 +196,7 @@ fn divide(call: &mut Call<'_, '_>) -> Made {
     let (a, b) = (call.x(0)?, call.x(1)?);
     if call.kind(a) == Kind::Integer && call.network.known(a).is_some() && call.network.known(b).is_some() {
         let quotient = call.join(JoinKind::Divide, a, b)?;
-        return one(convert(call, quotient, Kind::Integer)?);
+        return one(convert(call, quotient, Kind::Integer, None)?);
     }
     one(divided(call, a, b)?)
 }

@@ -64,6 +64,14 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "ReduceProd" => product(call, x, &axes)?,
         _ => return Ok(None),
     };
+    let value = match call.network.known(value) {
+        // A mean of whole numbers is one, too.
+        Some(array) if call.kind(x) == Kind::Integer => {
+            let array = array.map(f64::trunc);
+            call.constant(array, Kind::Integer)
+        }
+        _ => value,
+    };
     if keeps_axes {
         return one(value);
     }
