@@ -33,8 +33,14 @@ impl Network {
         if open(node).is_none() || self.known_side(node).is_none() && offset != 0.0 {
             return false;
         }
-        (scale == 1.0 || self.product_takes(producer, JoinKind::Multiply, &Array::scalar(scale)))
-            && (offset == 0.0 || self.product_takes(producer, JoinKind::Add, &Array::scalar(offset)))
+        let before = node.clone();
+        let takes = (scale == 1.0 || self.product_takes(producer, JoinKind::Multiply, &Array::scalar(scale)))
+            && (offset == 0.0 || self.product_takes(producer, JoinKind::Add, &Array::scalar(offset)));
+        if !takes {
+            // There may be room for the factor alone. The layer that stays behind the product has it.
+            self.nodes[producer] = before;
+        }
+        takes
     }
 
     /// Has a matrix product be multiplied by what is known, or have it added.
@@ -135,4 +141,23 @@ fn is_for_outputs(array: &Array, dims: &[usize], matrix: &[usize], side: usize) 
         let axis = axis + missing;
         extent == 1 || axis == outputs && extent == dims[axis] || axis < rank - 2 && extent == of_matrix(axis)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::network::COMPUTED_MAX;
+
+    #[test]
+    fn product_without_room_for_an_addend_takes_no_factor() {
+        let mut network = Network::default();
+        let x = network.input("x", vec![1, 2], Kind::Real).unwrap();
+        let matrix = Array::new(vec![2, 2], vec![1.0; 4]).unwrap();
+        let matrix = network.constant("matrix", matrix, Kind::Real);
+        network.add("product", Operation::Product, &[x, matrix], Kind::Real).unwrap();
+        // Another matrix fits, and then nothing.
+        network.computed = COMPUTED_MAX - 4;
+        assert!(!network.product_takes_affine(0, 2.0, 1.0));
+        assert_eq!(network.nodes[0].inputs, [x, matrix]);
+    }
 }
