@@ -315,3 +315,18 @@ fn convolution_and_a_number_of_more_axes_keep_these_axes() {
         assert!(largest > 0.1 && worst < 0.003, "{operator}: {worst} of {largest}");
     }
 }
+
+#[test]
+fn norm_of_a_last_window_that_is_not_full_has_no_more_than_its_elements() {
+    let mut net = Onnx::new(5);
+    let x = net.input("x", &[1, 1, 1, 5]);
+    let (kernel, strides) = (Integers(vec![1, 2]), Integers(vec![1, 2]));
+    let attributes = [("kernel_shape", kernel), ("strides", strides), ("ceil_mode", Integer(1))];
+    net.node_to("LpPool", &[&x], "y", &attributes);
+    net.output("y", &[1, 1, 1, 3]);
+    let x = Array::new(vec![1, 1, 1, 5], vec![3.0, 4.0, 0.0, 2.0, 5.0]).unwrap();
+    let seen = execute(&device(), &compiled(&net.finish()), &[x]).unwrap_or_else(|error| panic!("{error}"));
+    for (seen, wanted) in seen[0].values().iter().zip([5.0, 2.0, 5.0]) {
+        assert!((seen - wanted).abs() < 0.02, "{seen}, {wanted}");
+    }
+}

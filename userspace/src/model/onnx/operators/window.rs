@@ -14,12 +14,23 @@ pub(super) struct Sides {
     pub(super) padding: Vec<(usize, usize)>,
 }
 
+/// The places of a window that a mean counts.
+#[derive(Clone, Copy)]
+enum Counted {
+    /// Those on an element.
+    Elements,
+    /// Those on the padding that the model says, too.
+    Padding,
+    /// All, also those that a last window has behind the padding.
+    Kernel,
+}
+
 pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     match call.node.operator.as_str() {
-        "MaxPool" => pool(call, true, false),
+        "MaxPool" => pool(call, true, Counted::Elements),
         "AveragePool" => {
-            let counts_all = call.integer("count_include_pad", 0) != 0;
-            pool(call, false, counts_all)
+            let counts_padding = call.integer("count_include_pad", 0) != 0;
+            pool(call, false, if counts_padding { Counted::Padding } else { Counted::Elements })
         }
         "LpPool" => {
             if call.integer("p", 2) != 2 {
@@ -28,7 +39,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             let x = call.x(0)?;
             let squares = call.map(Map::Square, x)?;
             call.inputs[0] = Some(squares);
-            let Some(means) = pool(call, false, true)? else { return Ok(None) };
+            let Some(means) = pool(call, false, Counted::Kernel)? else { return Ok(None) };
             let kernel = call.integers("kernel_shape").unwrap_or_default();
             let sums = call.affine(means[0], kernel.iter().map(|&extent| extent as f64).product(), 0.0)?;
             one(call.map(Map::SquareRoot, sums)?)
@@ -75,8 +86,7 @@ pub(super) fn sides(call: &Call<'_, '_>, extents: &[usize], kernel: &[usize]) ->
     Ok(Sides { stride, dilation, padding })
 }
 
-/// `counts_all` says that a mean counts the padding.
-fn pool(call: &mut Call<'_, '_>, maximum: bool, counts_all: bool) -> Made {
+fn pool(call: &mut Call<'_, '_>, maximum: bool, counts: Counted) -> Made {
     if call.wanted > 1 {
         return Err(Call::mode("indices of the largest are not computed on this engine"));
     }
@@ -103,12 +113,17 @@ fn pool(call: &mut Call<'_, '_>, maximum: bool, counts_all: bool) -> Made {
         }
         positions.push(count);
     }
-    let counted = if counts_all { padding.clone() } else { vec![(0, 0); kernel.len()] };
+    let told = padding.clone();
     for (axis, side) in padding.iter_mut().enumerate() {
         let reach = (kernel[axis] - 1).saturating_mul(dilation[axis]).saturating_add(1);
         let end = (positions[axis] - 1).saturating_mul(stride[axis]).saturating_add(reach);
         side.1 = end.saturating_sub(side.0.saturating_add(extents[axis]));
     }
+    let counted = match counts {
+        Counted::Elements => vec![(0, 0); kernel.len()],
+        Counted::Padding => told,
+        Counted::Kernel => padding.clone(),
+    };
     let window = Window { maximum, kernel, stride, dilation, padding, positions, counted };
     one(call.add(Operation::Window(window), &[x])?)
 }
