@@ -10,7 +10,7 @@ use ane::model::compare::{compare, worst};
 use ane::model::network::Array;
 use ane::model::{Beside, Compiled, ModelError, Options, Problem, compile, compile_file, execute};
 use ane::tensor::nearest_half;
-use ane_tests::model::{MIL_PROGRAMS, array_of};
+use ane_tests::model::{MIL_PROGRAMS, array_of, bytes, number};
 
 fn device() -> Device {
     Device::open(&Location::Embedded, &ane_device::Options::default()).expect("an embedded device")
@@ -522,4 +522,49 @@ fn nearest_element_by_a_factor_is_that_of_singles() {
     let compiled = text(&function("tensor<fp16, [1, 1, 9]> x", body, "y"), &Options::default());
     let line = Array::new(vec![1, 1, 9], (0..9).map(f64::from).collect()).expect("nine elements");
     assert_eq!(ran(&compiled, &line).values(), [0.0, 3.0, 6.0, 0.0, 3.0, 6.0]);
+}
+
+/// A message with these fields.
+fn message(fields: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut message = Vec::new();
+    fields.iter().for_each(|(number, field)| bytes(*number, field, &mut message));
+    message
+}
+
+/// A package's model with a function of one operation for each name, whose description names one of them.
+fn functions(all: &[(&str, &str)], default: &str) -> Vec<u8> {
+    let named = |name: &str, field: u64, of: Vec<u8>| message(&[(1, name.into()), (field, of)]);
+    // Four halves.
+    let (mut size, mut tensor) = (Vec::new(), Vec::new());
+    number(1, 4, &mut size);
+    number(1, 10, &mut tensor);
+    number(2, 1, &mut tensor);
+    bytes(3, &message(&[(1, size)]), &mut tensor);
+    let of_type = |name: &str| named(name, 2, message(&[(1, tensor.clone())]));
+    let mut program = Vec::new();
+    for (name, operator) in all {
+        let argument = message(&[(1, message(&[(1, "x".into())]))]);
+        let operation = message(&[(1, (*operator).into()), (2, named("x", 2, argument)), (3, of_type("y"))]);
+        let block = message(&[(2, "y".into()), (3, operation)]);
+        let function = message(&[(1, of_type("x")), (2, "CoreML8".into()), (3, named("CoreML8", 2, block))]);
+        bytes(2, &named(name, 2, function), &mut program);
+    }
+    let mut model = Vec::new();
+    number(1, 9, &mut model);
+    bytes(2, &message(&[(21, default.into())]), &mut model);
+    bytes(502, &program, &mut model);
+    model
+}
+
+#[test]
+fn function_that_the_description_names_is_compiled() {
+    let all = [("main", "relu"), ("other", "square")];
+    let x = Array::list([-2.0, 1.0, 3.0, 0.5]);
+    for (default, wanted) in [("", [0.0, 1.0, 3.0, 0.5]), ("other", [4.0, 1.0, 9.0, 0.25])] {
+        let compiled = compile(&functions(&all, default), &Options::default());
+        let compiled = compiled.unwrap_or_else(|error| panic!("{default:?}: {error}"));
+        assert_eq!(ran(&compiled, &x).values(), wanted, "{default:?}");
+    }
+    let told = compile(&functions(&all, "third"), &Options::default()).unwrap_err().to_string();
+    assert_eq!(told, "model has no function \"third\"; its functions are \"main\", \"other\"");
 }

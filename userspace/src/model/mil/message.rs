@@ -25,9 +25,22 @@ pub(super) fn read(bytes: &[u8]) -> Result<Function, ModelError> {
         }
         Ok::<(), ModelError>(())
     })?;
-    let mut function = chosen(functions)?;
+    let default = default_function(description)?;
+    let mut function = chosen(functions, default.as_deref())?;
     function.flexible = flexible::read(description, &function.name)?;
     Ok(function)
+}
+
+/// The function that a `ModelDescription` names, of a model with several.
+fn default_function(description: &[u8]) -> Result<Option<String>, Damage> {
+    let mut name = None;
+    Message::new("ModelDescription", description).for_each(|number, field| {
+        if number == 21 {
+            name = Some(field.text());
+        }
+        Ok::<(), Damage>(())
+    })?;
+    Ok(name.filter(|name: &String| !name.is_empty()))
 }
 
 /// An entry of a map: its key, and the bytes of its value.

@@ -167,10 +167,19 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// The function to be compiled: `main`, or the only one.
-pub(super) fn chosen(mut functions: Vec<Function>) -> Result<Function, ModelError> {
-    let main = functions.iter().position(|function| function.name == "main");
-    let at = main.or_else(|| (functions.len() == 1).then_some(0)).ok_or(ModelError::NoGraph)?;
+/// The function to be compiled: the one that the model's description names; if it names none, `main` or the only one.
+pub(super) fn chosen(mut functions: Vec<Function>, default: Option<&str>) -> Result<Function, ModelError> {
+    let named = |name: &str| functions.iter().position(|function| function.name == name);
+    let at = match default {
+        Some(default) => named(default).ok_or_else(|| {
+            let names: Vec<String> = functions.iter().map(|function| function.name.clone()).collect();
+            ModelError::unknown("function", default, &names)
+        })?,
+        None => {
+            let only = (functions.len() == 1).then_some(0);
+            named("main").or(only).ok_or(ModelError::NoGraph)?
+        }
+    };
     let function = functions.swap_remove(at);
     let layers = function.operations.iter().filter(|operation| operation.operator != "const").count();
     if layers > NODES_MAX { Err(ModelError::Nodes { count: layers }) } else { Ok(function) }

@@ -36,7 +36,7 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
 /// The function of a program that is compiled.
 pub(super) fn read(bytes: &[u8]) -> Result<Function, ModelError> {
     let mut text = Text { words: Words::new(bytes), nested: 0, operations: 0 };
-    chosen(text.program()?)
+    chosen(text.program()?, None)
 }
 
 struct Text<'a> {
