@@ -568,3 +568,19 @@ fn function_that_the_description_names_is_compiled() {
     let told = compile(&functions(&all, "third"), &Options::default()).unwrap_err().to_string();
     assert_eq!(told, "model has no function \"third\"; its functions are \"main\", \"other\"");
 }
+
+#[test]
+fn results_of_known_operands_are_rounded_to_their_type() {
+    // 0.7 as a single, and 0.1 as a half.
+    for (of, part, factor, wanted) in
+        [("fp32", "0x1.666666p-1", "10", 7.0), ("fp16", "0x1.998p-4", "30", 3.0)]
+    {
+        let body = format!(
+            "            {of} a = mul(x = {of}({part}), y = {of}({factor}))[name = string(\"a\")];
+            {of} b = floor(x = a)[name = string(\"b\")];
+            tensor<{of}, [2]> y = add(x = x, y = b)[name = string(\"y\")];"
+        );
+        let compiled = text(&function(&format!("tensor<{of}, [2]> x"), &body, "y"), &Options::default());
+        assert_eq!(ran(&compiled, &Array::list([0.0, 1.0])).values(), [wanted, wanted + 1.0], "{of}");
+    }
+}

@@ -215,3 +215,14 @@ fn mean_of_known_whole_numbers_is_a_whole_number() {
         assert_eq!(made(&mut net, &y, &Array::list([0.0])).values(), [wanted]);
     }
 }
+
+#[test]
+fn product_of_known_singles_is_rounded_as_a_single() {
+    let mut net = Onnx::new(3);
+    let x = net.input("x", &[1]);
+    let (ten, part) = (net.singles(&[], &[10.0]), net.singles(&[], &[0.7]));
+    let seven = net.node("Mul", &[&ten, &part], &[]);
+    let whole = net.node("Floor", &[&seven], &[]);
+    let y = net.node("Add", &[&x, &whole], &[]);
+    assert_eq!(made(&mut net, &y, &Array::list([0.0])).values(), [7.0]);
+}

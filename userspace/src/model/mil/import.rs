@@ -158,6 +158,7 @@ impl Import<'_> {
             _ => operation.outputs.first().cloned().unwrap_or_default(),
         };
         let operator = std::mem::take(&mut operation.operator);
+        let first = self.network.values.len();
         let made = self.made(&operator, &mut operation, &name).unwrap_or_default();
         let mut made = made.into_iter();
         for (output, of) in operation.outputs.into_iter().zip(operation.types) {
@@ -170,6 +171,9 @@ impl Import<'_> {
                 continue;
             }
             if let (Some(Operand::Value(value)), Some(of)) = (&operand, of) {
+                if let Some(nearest) = of.element.nearest() {
+                    self.network.round_known(first, &[*value], nearest);
+                }
                 let checked = of.check(&format!("result {:?}", excerpt(&output)), self.network.dims(*value));
                 operand = self.kept(&operator, &name, checked).and(operand);
             }

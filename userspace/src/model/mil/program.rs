@@ -8,6 +8,7 @@ use crate::model::error::ModelError;
 use crate::model::limits::NODES_MAX;
 use crate::model::network::Kind;
 use crate::model::problem::Why;
+use crate::tensor::nearest_half;
 
 /// Most operations, constants among them: a layer has up to eight operands that are constants.
 pub(super) const OPERATIONS_MAX: usize = 8 * NODES_MAX;
@@ -138,6 +139,15 @@ impl ElementType {
     /// Whether these are wider numbers than halves.
     pub(super) const fn is_wider(self) -> bool {
         matches!(self, Self::Single | Self::Double | Self::Brain)
+    }
+
+    /// The nearest number of the type, where results of operations are rounded to it.
+    pub(super) fn nearest(self) -> Option<fn(f64) -> f64> {
+        match self {
+            Self::Half => Some(|value| nearest_half(value).to_f64()),
+            Self::Single => Some(|value| f64::from(value as f32)),
+            _ => None,
+        }
     }
 
     /// Its kind for a layer; `None` if nothing is computed with it.

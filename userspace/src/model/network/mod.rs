@@ -273,6 +273,25 @@ impl Network {
         Ok(output)
     }
 
+    /// Rounds what is known of real values that were added from `first` on, as a layer in their type does.
+    pub(in crate::model) fn round_known(
+        &mut self,
+        first: ValueId,
+        made: &[ValueId],
+        nearest: fn(f64) -> f64,
+    ) {
+        for &value in made.iter().filter(|&&value| value >= first) {
+            let Some(Value { kind: Kind::Real, constant: Some(array), .. }) = self.values.get_mut(value)
+            else {
+                continue;
+            };
+            // Elements that were only moved have nothing to round, and are shared.
+            if array.values().iter().any(|&element| nearest(element) != element) {
+                *array = array.map(nearest);
+            }
+        }
+    }
+
     /// Extents of a tensor.
     pub fn dims(&self, value: ValueId) -> &[usize] {
         &self.values[value].dims

@@ -272,6 +272,7 @@ impl Import<'_> {
         let outputs = node.outputs.len();
         let last = node.outputs.iter().rposition(|output| self.read.contains(output));
         let wanted = last.map_or(1, |last| last + 1);
+        let (element, first) = (self.element(node, &inputs), self.network.values.len());
         let (network, types) = (&mut self.network, &self.types);
         let opset = self.opset.unwrap_or(operators::OPSET_OF_OTHERS);
         let seen = RefCell::default();
@@ -289,9 +290,18 @@ impl Import<'_> {
         let made = cut::rows(&mut self.network, self.options, node.outputs.first(), made);
         match made {
             Ok(values) => {
-                let tensor = node.attributes.get("value").and_then(|value| value.tensor);
-                let element = tensor.filter(|_| node.operator == "Constant").and_then(tensor::element);
-                self.types.extend(values.first().copied().zip(element));
+                if let Some(nearest) = element.and_then(tensor::nearest) {
+                    self.network.round_known(first, &values, nearest);
+                }
+                // Of whole numbers only the model itself says it: an operator has them in the type of any of its operands.
+                let kind = element.and_then(tensor::kind);
+                let is_said = node.operator == "Constant" || kind == Some(Kind::Real);
+                let is_of = |&&value: &&ValueId| {
+                    // An operand that is the result, too, keeps its type.
+                    is_said && value >= first && kind == Some(self.network.values[value].kind)
+                };
+                let made = values.iter().filter(is_of);
+                self.types.extend(made.filter_map(|&value| Some((value, element?))));
                 // The client knows tensors by the names of the model.
                 for (output, &value) in node.outputs.iter().zip(&values) {
                     self.network.rename(value, output);
@@ -301,6 +311,22 @@ impl Import<'_> {
             Err(why) => {
                 self.problems.push(Problem::new(&node.operator, name, shapes, why));
                 Vec::new()
+            }
+        }
+    }
+
+    /// The type of a node's results, as far as they are of that kind: that of its first real operand, if nothing else says it.
+    fn element(&self, node: &Node<'_>, inputs: &[Option<ValueId>]) -> Option<u64> {
+        const SINGLE: u64 = 1;
+        let tensor = || node.attributes.get("value").and_then(|value| value.tensor);
+        let of = |value: &ValueId| self.types.get(value).copied();
+        match node.operator.as_str() {
+            "Constant" | "ConstantOfShape" => tensor().map_or(Some(SINGLE), tensor::element),
+            "Cast" => node.attributes.get("to").and_then(|to| u64::try_from(to.integer).ok()),
+            "CastLike" => inputs.get(1)?.as_ref().and_then(of),
+            _ => {
+                let is_real = |value: &&ValueId| self.network.values[**value].kind == Kind::Real;
+                inputs.iter().flatten().find(is_real).and_then(of)
             }
         }
     }

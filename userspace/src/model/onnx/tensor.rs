@@ -8,6 +8,7 @@ use crate::model::neighbour_files::{Beside, Files};
 use crate::model::network::array::{Array, elements};
 use crate::model::network::{Fault, Kind};
 use crate::model::protobuf::{Damage, Field, Message};
+use crate::tensor::nearest_half;
 
 /// The fault of a tensor.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -182,6 +183,15 @@ const fn bits(element: u64) -> Option<usize> {
         1 | 6 | 12 => Some(32),
         7 | 11 | 13 => Some(64),
         _ => packed(element),
+    }
+}
+
+/// The nearest number of a type, where a layer's results are rounded to it.
+pub(super) fn nearest(element: u64) -> Option<fn(f64) -> f64> {
+    match element {
+        1 => Some(|value| f64::from(value as f32)),
+        10 => Some(|value| nearest_half(value).to_f64()),
+        _ => None,
     }
 }
 
