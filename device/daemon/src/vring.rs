@@ -117,14 +117,28 @@ impl Vring {
         }
     }
 
+    /// Takes a call: nothing is left of the one before, whatever comes of this one. A frontend replaces a call while the queue
+    /// is at work, so there is no moment without one in between: what is signalled then would be lost.
     fn put_call(&self, file: Option<File>) -> io::Result<()> {
-        *lock(&self.call) = None;
-        if let Some(file) = file {
+        let accepted = file.map(|file| {
             check_event(&file)?;
             set_nonblocking(&file)?;
-            *lock(&self.call) = Some(Arc::new(file));
+            Ok(Arc::new(file))
+        });
+        let (call, outcome) = match accepted.transpose() {
+            Ok(call) => (call, Ok(())),
+            Err(why) => (None, Err(why)),
+        };
+        *lock(&self.call) = call;
+        outcome
+    }
+
+    /// Gives up a call that cannot be written to, unless another has taken its place.
+    fn give_up(&self, call: &Arc<File>) {
+        let mut known = lock(&self.call);
+        if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, call)) {
+            *known = None;
         }
-        Ok(())
     }
 }
 
@@ -166,7 +180,7 @@ impl VringT<Memory> for Vring {
             // A counter that is full is one that the frontend has to read anyway.
             Ok(_) | Err(Errno::EAGAIN) => Ok(()),
             Err(why) => {
-                *lock(&self.call) = None;
+                self.give_up(&call);
                 Err(why.into())
             }
         }
@@ -342,5 +356,32 @@ mod tests {
         assert!(start.elapsed() < Duration::from_secs(5));
         assert!(lock(&vring.call).is_none());
         vring.signal_used_queue().unwrap();
+    }
+
+    #[test]
+    fn signals_while_a_call_is_replaced_reach_the_old_one_or_the_new_one() {
+        const SIGNALS: u64 = 10_000;
+        let calls = [(); 2].map(|()| EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
+        let vring = vring();
+        vring.set_call(Some(file(&calls[0])));
+        let writer = vring.clone();
+        let writer = thread::spawn(move || (0..SIGNALS).try_for_each(|_| writer.signal_used_queue()));
+        while !writer.is_finished() {
+            calls.iter().for_each(|call| vring.set_call(Some(file(call))));
+        }
+        writer.join().unwrap().unwrap();
+        assert_eq!(calls.iter().map(|call| call.read().unwrap_or(0)).sum::<u64>(), SIGNALS);
+    }
+
+    #[test]
+    fn writer_that_gives_up_a_call_leaves_the_one_that_replaced_it() {
+        let calls = [(); 2].map(|()| EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
+        let vring = vring();
+        vring.set_call(Some(file(&calls[0])));
+        let old = lock(&vring.call).clone().unwrap();
+        vring.set_call(Some(file(&calls[1])));
+        vring.give_up(&old);
+        vring.signal_used_queue().unwrap();
+        assert_eq!(calls[1].read(), Ok(1));
     }
 }
