@@ -38,6 +38,8 @@ pub struct Lines {
     /// Events of the task manager wait for their acknowledgement.
     pub engine: bool,
     pub dart: bool,
+    /// Changes when the DARTs' line falls, also if it is up again at the end of the same access.
+    pub dart_falls: u32,
 }
 
 /// The state of the front of a platform device beside the engine: its line.
@@ -48,7 +50,8 @@ pub struct Platform {
 
 impl Platform {
     pub fn lines<M: GuestMemory, E: Engine<M>>(&self, ane: &Ane<M, E>) -> Lines {
-        Lines { engine: self.engine_line, dart: ane.dart().line().is_some() }
+        let dart = ane.dart();
+        Lines { engine: self.engine_line, dart: dart.line().is_some(), dart_falls: dart.falls() }
     }
 
     /// One turn of the engine's work, unless it is called off.

@@ -15,7 +15,7 @@ use ane_tests::daemon::Daemon;
 use ane_tests::lingering::Lingering;
 use ane_tests::linux::memory::RAM;
 use ane_tests::linux::rig::{self, BYTES};
-use ane_tests::linux::{Errno, Job, MANAGER, Mmio, PUSH};
+use ane_tests::linux::{Errno, Job, MANAGER, Mmio, PUSH, RETIRE, Step};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -63,13 +63,19 @@ fn daemon() -> (Daemon, PathBuf) {
     (daemon, socket)
 }
 
-/// A guest whose memory is a file, and a driver in it.
-fn guest(socket: &std::path::Path) -> (SocketRig, File) {
+/// A guest's memory, and the file that it is.
+fn memory() -> (File, GuestMemoryMmap) {
     let file = File::from(memfd_create(c"guest", MFdFlags::empty()).unwrap());
     file.set_len(BYTES).unwrap();
     let shared = FileOffset::new(file.try_clone().unwrap(), 0);
     let memory =
         GuestMemoryMmap::from_ranges_with_files([(GuestAddress(RAM), BYTES as usize, Some(shared))]).unwrap();
+    (file, memory)
+}
+
+/// A guest whose memory is a file, and a driver in it.
+fn guest(socket: &std::path::Path) -> (SocketRig, File) {
+    let (file, memory) = memory();
     let mut client = Client::new(socket).unwrap();
     client.dma_map(0, RAM, BYTES, file.as_raw_fd()).unwrap();
     let rig = SocketRig::new(Socket { client, start: Instant::now() }, memory, 8);
@@ -335,4 +341,111 @@ fn descriptor_that_takes_long_to_close_keeps_no_client_out() {
     });
     assert_that_the_next_is_served(&socket);
     assert!(daemon.is_running());
+}
+
+/// A client that sends messages as it likes.
+struct Raw {
+    stream: UnixStream,
+    start: Instant,
+}
+
+impl Raw {
+    fn new(socket: &std::path::Path) -> Self {
+        let stream = UnixStream::connect(socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut raw = Self { stream, start: Instant::now() };
+        raw.stream.write_all(&message(1, 21, &[0, 0, 1, 0, 0])).unwrap();
+        raw.answer();
+        raw
+    }
+
+    /// Sends a message with descriptors; the error and the body of its answer.
+    fn ask(&mut self, bytes: &[u8], descriptors: &[i32]) -> (u32, Vec<u8>) {
+        self.stream.send_with_fds(&[bytes], descriptors).unwrap();
+        self.answer()
+    }
+
+    fn answer(&mut self) -> (u32, Vec<u8>) {
+        let mut head = [0; 16];
+        self.stream.read_exact(&mut head).unwrap();
+        let [size, _, errno] = [4, 8, 12].map(|at| u32::from_le_bytes(head[at..at + 4].try_into().unwrap()));
+        let mut body = vec![0; size as usize - head.len()];
+        self.stream.read_exact(&mut body).unwrap();
+        (errno, body)
+    }
+
+    /// The message that maps guest memory.
+    fn map(address: u64, bytes: u64) -> Vec<u8> {
+        let words = [32, 3].map(u32::to_ne_bytes);
+        let longs = [0, address, bytes].map(u64::to_ne_bytes);
+        message(2, 48, &[words.as_flattened(), longs.as_flattened()].concat())
+    }
+
+    /// The message that makes an access of four bytes.
+    fn access(command: u16, range: Range, offset: u32, value: &[u8]) -> Vec<u8> {
+        let words = [bar(range), 4].map(u32::to_ne_bytes);
+        let body = [&u64::from(offset).to_ne_bytes()[..], words.as_flattened(), value].concat();
+        message(command, 16 + body.len() as u32, &body)
+    }
+}
+
+impl Mmio for Raw {
+    fn read(&mut self, range: Range, offset: u32) -> u32 {
+        let (errno, body) = self.ask(&Self::access(9, range, offset, &[]), &[]);
+        assert_eq!(errno, 0);
+        u32::from_le_bytes(body[16..].try_into().unwrap())
+    }
+
+    fn write(&mut self, range: Range, offset: u32, value: u32) {
+        let (errno, _) = self.ask(&Self::access(10, range, offset, &value.to_le_bytes()), &[]);
+        assert_eq!(errno, 0);
+    }
+
+    fn now(&mut self) -> u64 {
+        self.start.elapsed().as_micros() as u64
+    }
+}
+
+#[test]
+fn event_that_follows_its_acknowledgement_at_once_raises_its_vector() {
+    let (_daemon, socket) = daemon();
+    let (file, memory) = memory();
+    let mut raw = Raw::new(&socket);
+    assert_eq!(raw.ask(&Raw::map(RAM, BYTES), &[file.as_raw_fd()]).0, 0);
+    let vectors = [eventfd(), eventfd()];
+    let files = [vectors[0].as_fd().as_raw_fd(), vectors[1].as_fd().as_raw_fd()];
+    assert_eq!(raw.ask(&change(CONNECT, 2), &files).0, 0);
+    let mut rig = rig::LinuxRig::with_program(raw, memory, 8, &rig::program_of_two_tasks(8));
+    assert_eq!(rig.job.tasks, 2);
+    rig.linux.play(&rig.job.staging()).unwrap();
+    rig.linux.play(&[PUSH]).unwrap();
+    wait(&vectors[0]);
+    rig.linux.play(&RETIRE).unwrap();
+    rig.linux.play(&rig.job.staging()).unwrap();
+    // The engine makes the first task between the two, and the second behind them.
+    let Step::Write(offset, value) = PUSH else { panic!("it is a write") };
+    let push = Raw::access(10, Range::Engine, offset, &value.to_le_bytes());
+    let acknowledge = Raw::access(10, Range::Engine, MANAGER + 0x6c, &2_u32.to_le_bytes());
+    let raw = &mut rig.linux.mmio;
+    raw.stream.write_all(&[push, acknowledge].concat()).unwrap();
+    assert_eq!([raw.answer().0, raw.answer().0], [0; 2]);
+    wait(&vectors[0]);
+    rig.check();
+}
+
+#[test]
+fn transfer_that_faults_again_when_it_is_retried_raises_the_vector_again() {
+    let (_daemon, socket) = daemon();
+    let (mut rig, _file) = guest(&socket);
+    let (engine, dart) = (eventfd(), eventfd());
+    let files = [engine.as_fd().as_raw_fd(), dart.as_fd().as_raw_fd()];
+    rig.linux.mmio.client.set_irqs(MESSAGES, CONNECT, 0, 2, &files).unwrap();
+    let input = rig.input.clone();
+    rig.linux.space.free(&input, 0, 1);
+    rig.linux.invalidate_all();
+    rig.linux.play(&rig.job.staging()).unwrap();
+    rig.linux.play(&[PUSH]).unwrap();
+    wait(&dart);
+    rig.linux.invalidate_all();
+    wait(&dart);
 }

@@ -86,6 +86,8 @@ struct Shared {
     dead: Option<IoDartErrorInfo>,
     /// The transfer that waits at its fault.
     stalled: Option<Stalled>,
+    /// How often the line fell since the last reset because that transfer was tried again.
+    falls: u32,
     checker: Checker,
     pieces: Pieces,
     /// The unit that translates before the windows do.
@@ -115,6 +117,7 @@ impl Dart {
                 policy: FaultPolicy::default(),
                 dead: None,
                 stalled: None,
+                falls: 0,
                 checker: Checker::default(),
                 pieces: Pieces::default(),
                 before: None,
@@ -132,6 +135,7 @@ impl Dart {
         self.windows.iter_mut().for_each(|window| window.reset());
         self.shared.dead = None;
         self.shared.stalled = None;
+        self.shared.falls = 0;
         self.shared.checker.reset();
         if let Some(before) = &mut self.shared.before {
             before.reset();

@@ -50,6 +50,12 @@ impl Dart {
         Window::ALL.iter().copied().find(|&window| self.window(window).capture.status().fault())
     }
 
+    /// How often the line fell since the last reset because a transfer that waited was tried again. The line may be up again
+    /// before the access ends that brought this about, so nothing else shows that it fell.
+    pub const fn falls(&self) -> u32 {
+        self.shared.falls
+    }
+
     /// Drops the transfer that waits, which is no longer wanted. The fault stays in its window.
     pub fn drop_stalled(&mut self) {
         self.shared.stalled = None;
@@ -65,6 +71,7 @@ impl Dart {
         }
         select(&mut self.windows, window).capture.forget();
         self.shared.stalled = None;
+        self.shared.falls = self.shared.falls.wrapping_add(1);
         let Ok(range) = IovaRange::new(stalled.at.0, 1) else {
             // No table can help a transfer to what the engine cannot address.
             let mut dma = self.dma(memory, stalled.stream, stalled.circuit);

@@ -43,8 +43,17 @@ impl<T: Mmio> LinuxRig<T> {
     ///
     /// If memory is too small.
     pub fn new(mmio: T, memory: GuestMemoryMmap, channels: u32) -> Self {
+        Self::with_program(mmio, memory, channels, &program(channels))
+    }
+
+    /// The same with another program that has the same result.
+    ///
+    /// # Panics
+    ///
+    /// If memory is too small.
+    pub fn with_program(mmio: T, memory: GuestMemoryMmap, channels: u32, program: &Built) -> Self {
         let mut linux = Linux::probe(mmio, Space::new(memory));
-        let (job, [input, output]) = load(&mut linux.space, &program(channels));
+        let (job, [input, output]) = load(&mut linux.space, program);
         linux.invalidate_all();
         let elements = u64::from(channels) * 64 * 64;
         let bytes: Vec<u8> = (0..elements).flat_map(|at| value(at).to_le_bytes()).collect();
@@ -85,8 +94,20 @@ impl<T: Mmio> LinuxRig<T> {
 ///
 /// If there are none.
 pub fn program(channels: u32) -> Built {
-    let text = format!("x = input {channels}x64x64\ny = relu x\noutput y");
-    script::build(&text, |name, _| Err(format!("there is no array {name}"))).expect("program can be built")
+    built(&format!("x = input {channels}x64x64\ny = relu x\noutput y"))
+}
+
+/// The same in two tasks: what ReLU gives it leaves as it is.
+///
+/// # Panics
+///
+/// If there are no channels.
+pub fn program_of_two_tasks(channels: u32) -> Built {
+    built(&format!("x = input {channels}x64x64\ny = relu x\nz = relu y\noutput z"))
+}
+
+fn built(text: &str) -> Built {
+    script::build(text, |name, _| Err(format!("there is no array {name}"))).expect("program can be built")
 }
 
 /// Puts a program into memory: the request, its input and its output.

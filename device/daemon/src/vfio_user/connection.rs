@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use ane_device::platform::Lines;
 use ane_uapi::wire::platform::Range;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -77,6 +78,9 @@ impl<'a> Connection<'a> {
             if self.wait(limit)? {
                 let Some(message) = Message::read(&self.stream)? else { return Ok(()) };
                 self.answer(message)?;
+                // A line that the guest has lowered may go up again in the turn, and each time raises its vector.
+                let lines = self.engine.own().lines();
+                self.tell(lines);
             }
             limit = self.turn()?;
         }
@@ -105,8 +109,7 @@ impl<'a> Connection<'a> {
             // No line is raised for what came of memory that was not the guest's.
             return Err(Broken::Memory(lost));
         }
-        let is_up = self.interrupts.tell(lines);
-        self.function.show_pin(is_up);
+        self.tell(lines);
         // Others have their turn at the engine.
         self.engine.step_back();
         Ok(if turn.busy {
@@ -114,6 +117,11 @@ impl<'a> Connection<'a> {
         } else {
             turn.at.map(|at| at.saturating_sub(now).to_duration())
         })
+    }
+
+    fn tell(&mut self, lines: Lines) {
+        let is_up = self.interrupts.tell(lines);
+        self.function.show_pin(is_up);
     }
 
     /// Carries a message out, and answers it if an answer is wanted.

@@ -154,7 +154,7 @@ impl Interrupts {
         if lines.engine && !before.engine {
             raise(engine);
         }
-        if lines.dart && !before.dart {
+        if lines.dart && (!before.dart || lines.dart_falls != before.dart_falls) {
             raise(dart);
         }
         self.raise_pin();
@@ -170,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    const UP: Lines = Lines { engine: false, dart: true };
-    const DOWN: Lines = Lines { engine: false, dart: false };
+    const UP: Lines = Lines { engine: false, dart: true, dart_falls: 0 };
+    const DOWN: Lines = Lines { dart: false, ..UP };
 
     fn eventfd() -> EventFd {
         EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap()
@@ -199,6 +199,8 @@ mod tests {
         interrupts.tell(DOWN);
         interrupts.tell(UP);
         assert_eq!(raised(dart), 1);
+        interrupts.tell(Lines { dart_falls: 1, ..UP });
+        assert_eq!(raised(dart), 1, "it fell and went up within one access");
     }
 
     #[test]
