@@ -16,7 +16,6 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -43,7 +42,7 @@ use super::lock::lock;
 use super::poll::Window;
 use super::session::Session;
 use super::trace::Trace;
-use super::worker::{Vring, Worker};
+use super::worker::{Vring, Worker, is_behind};
 
 /// Events that wake the queue thread. The numbers of the queues come first; the one behind them ends the thread.
 const AGAIN: u64 = QUEUES as u64 + 1;
@@ -256,8 +255,7 @@ fn check_files(memory: &GuestMemoryMmap) -> io::Result<()> {
 fn has_request(vring: &Vring, memory: &GuestMemoryMmap) -> bool {
     let state = vring.get_ref();
     let queue = state.get_queue();
-    queue.ready()
-        && queue.avail_idx(memory, Ordering::Acquire).is_ok_and(|index| index.0 != queue.next_avail())
+    queue.ready() && is_behind(queue, memory)
 }
 
 /// The effects of messages and wake-ups.

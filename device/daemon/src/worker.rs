@@ -32,6 +32,7 @@ use ane_uapi::log_budget::LogBudget;
 use ane_uapi::wire::{CTRL_QUEUE, EVENT_QUEUE};
 use vm_memory::GuestMemoryMmap;
 
+pub(crate) use self::rings::is_behind;
 use self::rings::runs;
 use super::chain::Chain;
 use super::guard::{Guard, Lost};

@@ -186,9 +186,17 @@ fn processor_time(daemon: &Daemon) -> u64 {
     times.map(|time| time.parse::<u64>().expect("a time")).sum()
 }
 
+/// Requires that a daemon that has nothing to do has less than half of a processor.
+fn assert_that_it_rests(daemon: &Daemon, how: &str) {
+    const WHILE: Duration = Duration::from_secs(1);
+    let before = processor_time(daemon);
+    std::thread::sleep(WHILE);
+    let spent = processor_time(daemon) - before;
+    assert!(spent < 50, "{how}: {spent} hundredths of a second in one second");
+}
+
 #[test]
 fn stopped_queue_with_requests_costs_no_processor_time() {
-    const WHILE: Duration = Duration::from_secs(1);
     let daemon = Daemon::start(&[]);
     let stops: [fn(&mut Hostile); 2] = [
         |frontend| frontend.frontend.set_vring_enable(0, false).unwrap(),
@@ -202,11 +210,26 @@ fn stopped_queue_with_requests_costs_no_processor_time() {
         frontend.announce(0);
         // Said twice, so that the device looks at the queue once more.
         stop(&mut frontend);
-        let before = processor_time(&daemon);
-        std::thread::sleep(WHILE);
-        let spent = processor_time(&daemon) - before;
-        assert!(spent < 50, "{how}: {spent} hundredths of a second in one second");
+        assert_that_it_rests(&daemon, how);
     }
+}
+
+#[test]
+fn queue_whose_entries_lie_behind_the_end_of_memory_costs_no_processor_time() {
+    let daemon = Daemon::start(&[]);
+    let frontend = Hostile::new(&daemon.socket());
+    frontend.frontend.get_vring_base(0).unwrap();
+    // Flags and index are there, and say that a request waits.
+    let end = MEMORY as u64 - 4;
+    frontend.put(end, &[0, 0, 1, 0]);
+    let start = frontend.memory.region().as_ptr() as u64;
+    let places = VringConfigData { avail_ring_addr: start + end, ..frontend.addresses(0) };
+    frontend.frontend.set_vring_base(0, 0).unwrap();
+    frontend.frontend.set_vring_addr(0, &places).unwrap();
+    frontend.frontend.set_vring_kick(0, &frontend.kicks[0]).unwrap();
+    frontend.kick(0);
+    daemon.wait_for("cannot be read");
+    assert_that_it_rests(&daemon, "unreadable");
 }
 
 #[test]

@@ -5,12 +5,14 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 
 use ane_device::wire;
 use ane_device::wire::request::{self, REQUEST_MAX, Request};
 use ane_uapi::wire::event::Event as Message;
 use vhost_user_backend::VringT;
-use virtio_queue::{QueueOwnedT, QueueT};
+use virtio_queue::{Queue, QueueOwnedT, QueueT};
+use vm_memory::GuestMemoryMmap;
 use zerocopy::IntoBytes;
 
 use super::super::journal::{self, Kind};
@@ -25,6 +27,11 @@ pub(super) fn runs(vring: &Vring) -> bool {
     state.is_enabled() && state.get_queue().ready()
 }
 
+/// True if the guest says that there is more in the queue than was taken.
+pub(crate) fn is_behind(queue: &Queue, memory: &GuestMemoryMmap) -> bool {
+    queue.avail_idx(memory, Ordering::Acquire).is_ok_and(|index| index.0 != queue.next_avail())
+}
+
 impl Worker {
     /// Carries out what waits in the queue of requests.
     pub(super) fn requests(&mut self, vring: &Vring, turn: &mut Turn) {
@@ -32,16 +39,24 @@ impl Worker {
         for n in 1..=REQUESTS_PER_TURN {
             let popped = {
                 let mut state = vring.get_mut();
-                match state.get_queue_mut().iter(&self.memory) {
-                    Ok(mut available) => available.next(),
-                    Err(why) => {
-                        self.complain(&format_args!("queue of requests cannot be read: {why}"));
-                        turn.stalled = true;
-                        break;
-                    }
+                let queue = state.get_queue_mut();
+                // Asked for first: a request that comes meanwhile is no entry that cannot be read.
+                let is_behind = is_behind(queue, &self.memory);
+                match queue.iter(&self.memory).map(|mut available| available.next()) {
+                    Ok(None) if is_behind => Err("entry of the available ring lies in no memory".to_owned()),
+                    Ok(popped) => Ok(popped),
+                    Err(why) => Err(why.to_string()),
                 }
             };
-            let Some(chain) = popped else { break };
+            let chain = match popped {
+                Ok(Some(chain)) => chain,
+                Ok(None) => break,
+                Err(why) => {
+                    self.complain(&format_args!("queue of requests cannot be read: {why}"));
+                    turn.stalled = true;
+                    break;
+                }
+            };
             let head = chain.head_index();
             let written = match self.chain.gather(chain, &self.memory) {
                 Ok(()) => self.request(),
