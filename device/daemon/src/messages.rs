@@ -108,10 +108,13 @@ impl Messages {
         found.ok_or_else(|| refused(format!("frontend's address {user:#x} lies in no region")))
     }
 
-    /// Puts other memory in the place of what there was.
+    /// Puts other memory in the place of what there was, and looks once for requests that came while their ring was away: the
+    /// guest does not wake the device for them again.
     fn replace_memory(&self, memory: GuestMemoryMmap) -> Result<()> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner).replace(memory);
-        self.backend.update_memory(&self.memory).map_err(Error::ReqHandlerError)
+        let outcome = self.backend.update_memory(&self.memory).map_err(Error::ReqHandlerError);
+        self.backend.look_again();
+        outcome
     }
 }
 

@@ -12,8 +12,8 @@ use ane_tests::hostile::{ANSWER, BASE, DESCRIPTORS, Hostile, MEMORY, NEXT, REQUE
 use ane_tests::random::Random;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use rustix::event::{EventfdFlags, eventfd};
-use vhost::vhost_user::VhostUserFrontend;
 use vhost::vhost_user::message::{VhostUserConfigFlags, VhostUserHeaderFlag};
+use vhost::vhost_user::{Frontend, VhostUserFrontend};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
@@ -157,6 +157,27 @@ fn memory_that_is_taken_away_is_not_touched_and_memory_that_comes_is() {
     more.read(more.base(), &mut answer).unwrap();
     assert_eq!(answer, [0; 24]);
     assert!(frontend.is_served());
+}
+
+#[test]
+fn request_that_came_while_its_ring_was_away_is_served_when_the_memory_is_back() {
+    let daemon = Daemon::start(&[]);
+    let backs: [fn(&mut Frontend, VhostUserMemoryRegionInfo); 2] = [
+        |frontend, region| _ = frontend.add_mem_region(&region).unwrap(),
+        |frontend, region| _ = frontend.set_mem_table(&[region]).unwrap(),
+    ];
+    for back in backs {
+        let mut frontend = Hostile::new(&daemon.socket());
+        assert!(frontend.is_served());
+        let region = Hostile::region(&frontend.memory);
+        frontend.frontend.remove_mem_region(&region).unwrap();
+        frontend.announce(0);
+        frontend.kick(0);
+        // The device takes the kick, and does not get another.
+        std::thread::sleep(SHORT);
+        back(&mut frontend.frontend, region);
+        assert_eq!(frontend.used(LIMIT), Some((0, 24)));
+    }
 }
 
 #[test]
