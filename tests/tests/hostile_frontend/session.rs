@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ane_tests::daemon::{self, Daemon, LIMIT};
-use ane_tests::hostile::{ANSWER, BASE, DESCRIPTORS, Hostile, MEMORY, NEXT, REQUEST, SIZE, WRITE};
+use ane_tests::hostile::{ANSWER, BASE, DESCRIPTORS, Hostile, MEMORY, NEXT, REQUEST, SIZE, USED, WRITE};
 use ane_tests::random::Random;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use rustix::event::{EventfdFlags, eventfd};
@@ -178,6 +178,19 @@ fn request_that_came_while_its_ring_was_away_is_served_when_the_memory_is_back()
         back(&mut frontend.frontend, region);
         assert_eq!(frontend.used(LIMIT), Some((0, 24)));
     }
+}
+
+#[test]
+fn ring_of_a_stopped_queue_is_not_written_to() {
+    let daemon = Daemon::start(&["--poll-us", "50"]);
+    let mut frontend = Hostile::new(&daemon.socket());
+    assert!(frontend.is_served());
+    frontend.frontend.get_vring_base(0).unwrap();
+    frontend.put(USED, &[0xaa, 0x55]);
+    // The device looks at its queues whatever this changes.
+    frontend.frontend.set_vring_enable(1, true).unwrap();
+    std::thread::sleep(SHORT);
+    assert_eq!(frontend.get(USED), [0xaa, 0x55]);
 }
 
 #[test]

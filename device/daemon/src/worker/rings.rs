@@ -141,13 +141,17 @@ impl Worker {
         vring.get_mut().get_queue_mut().add_used(&self.memory, head, written)
     }
 
-    /// Asks the guest to say when there is something new; true if there is already.
+    /// Asks the guest to say when there is something new; true if there is already. The ring of a queue that is stopped is not
+    /// the device's to write to.
     pub(crate) fn ask_for_kicks(&self, vring: &Vring) -> bool {
-        vring.get_mut().get_queue_mut().enable_notification(&self.memory).unwrap_or(false)
+        runs(vring) && vring.get_mut().get_queue_mut().enable_notification(&self.memory).unwrap_or(false)
     }
 
     /// Tells the guest that it need not say so.
     pub(crate) fn ask_for_no_kicks(&self, vring: &Vring) {
+        if !runs(vring) {
+            return;
+        }
         // A guest that makes its own ring unwritable goes on kicking.
         let _ = vring.get_mut().get_queue_mut().disable_notification(&self.memory);
     }
