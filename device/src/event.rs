@@ -74,6 +74,10 @@ impl Waiting {
         std::mem::take(&mut self.events)
     }
 
+    pub(crate) fn take_first(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
     pub(crate) const fn lost(&self) -> u64 {
         self.lost
     }

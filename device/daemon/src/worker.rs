@@ -213,7 +213,7 @@ impl Worker {
     pub(crate) fn turn(&mut self, vrings: &[Vring]) -> Turn {
         let mut turn = Turn::default();
         let ctrl = vrings.get(usize::from(CTRL_QUEUE)).filter(|vring| runs(vring));
-        let events = vrings.get(usize::from(EVENT_QUEUE)).filter(|vring| runs(vring));
+        let events = vrings.get(usize::from(EVENT_QUEUE));
         // A guest whose queue is stopped is paused, or gone: its engine rests.
         let Some(ctrl) = ctrl else { return Turn { stalled: true, ..turn } };
         if self.lost().is_none() {
@@ -237,7 +237,6 @@ impl Worker {
                 // The bytes that were read may not have been the guest's, so no end of a request is reported.
                 return Turn { lost: Some(lost), ..Turn::default() };
             }
-            // Without a queue to put them into they wait in the engine.
             if let Some(events) = events {
                 self.deliver(events, &mut turn);
             }

@@ -24,6 +24,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.events.take().into_iter()
     }
 
+    /// The event that has waited longest; the others wait on.
+    pub fn take_event(&mut self) -> Option<Event> {
+        self.events.take_first()
+    }
+
     /// The number of events that were dropped because they were not taken.
     pub const fn events_lost(&self) -> u64 {
         self.events.lost()

@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use ane_device::wire;
 use ane_device::wire::request::{self, REQUEST_MAX, Request};
 use ane_uapi::wire::event::Event as Message;
-use vhost_user_backend::VringT;
+use vhost_user_backend::{VringState, VringT};
 use virtio_queue::{Queue, QueueOwnedT, QueueT};
-use vm_memory::GuestMemoryMmap;
+use vm_memory::{GuestAddressSpace, GuestMemoryMmap};
 use zerocopy::IntoBytes;
 
 use super::super::journal::{self, Kind};
@@ -23,7 +23,10 @@ const REQUESTS_PER_TURN: usize = 64;
 
 /// True if the guest lets the device use the queue.
 pub(super) fn runs(vring: &Vring) -> bool {
-    let state = vring.get_ref();
+    is_at_work(&vring.get_ref())
+}
+
+fn is_at_work<M: GuestAddressSpace>(state: &VringState<M>) -> bool {
     state.is_enabled() && state.get_queue().ready()
 }
 
@@ -110,16 +113,23 @@ impl Worker {
         self.chain.write(&self.memory, &self.answer)
     }
 
+    /// Hands the engine's events to the guest. Those for which the queue is stopped wait in the engine.
     pub(super) fn deliver(&mut self, vring: &Vring, turn: &mut Turn) {
         let mut delivered = false;
-        for event in self.ane.take_events() {
+        loop {
+            let (event, popped) = {
+                let mut state = vring.get_mut();
+                // Asked for each event: another thread may stop the queue at any time. It waits for the end of this turn then.
+                if !is_at_work(&state) {
+                    break;
+                }
+                let Some(event) = self.ane.take_event() else { break };
+                let available = state.get_queue_mut().iter(&self.memory);
+                (event, available.ok().and_then(|mut available| available.next()))
+            };
             turn.progress = true;
             let message = wire::event(&event, self.sequence, self.events_dropped);
             self.sequence = self.sequence.wrapping_add(1);
-            let popped = {
-                let mut state = vring.get_mut();
-                state.get_queue_mut().iter(&self.memory).ok().and_then(|mut available| available.next())
-            };
             let Some(chain) = popped else {
                 self.events_dropped = self.events_dropped.saturating_add(1);
                 continue;
@@ -171,11 +181,29 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use ane_device::Options;
-    use ane_device::time::TICKS_PER_SECOND;
+    use ane_device::time::{TICKS_PER_SECOND, Ticks};
+    use ane_uapi::hw::space::EngineOffset;
+    use ane_uapi::hw::tm;
     use ane_uapi::log_budget::LeftOut;
+    use vm_memory::GuestMemoryAtomic;
 
     use super::super::Trace;
     use super::*;
+
+    #[test]
+    fn events_for_which_the_queue_has_stopped_wait_in_the_engine() {
+        let mut worker = Worker::new(&Options::default(), Trace::new(None).unwrap(), None).unwrap();
+        // A queue that takes no requests is pushed to, which is an event on each line.
+        let [enable, lines] = [tm::INTERRUPT_ENABLE.offset(), tm::LINE_ENABLE.offset()];
+        for (offset, value) in [(enable, 0x400_0000), (lines, 6), (tm::PUSH.offset(), 0x405)] {
+            let at = EngineOffset(tm::TASK_MANAGER.base.0 + offset);
+            worker.ane.write(at, value, Ticks::ZERO).unwrap();
+        }
+        let vring = Vring::new(GuestMemoryAtomic::new(GuestMemoryMmap::new()), 16).unwrap();
+        vring.set_enabled(true);
+        worker.deliver(&vring, &mut Turn::default());
+        assert_eq!((worker.events_dropped, worker.ane.take_events().count()), (0, 2));
+    }
 
     #[test]
     fn flood_of_bad_chains_is_one_line_a_second() {
