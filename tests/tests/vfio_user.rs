@@ -449,3 +449,16 @@ fn transfer_that_faults_again_when_it_is_retried_raises_the_vector_again() {
     rig.linux.invalidate_all();
     wait(&dart);
 }
+
+#[test]
+fn all_memory_is_unmapped_by_the_flag_that_vfio_has_for_it() {
+    let (_daemon, socket) = daemon();
+    let (file, _) = memory();
+    let mut raw = Raw::new(&socket);
+    let map = Raw::map(RAM, BYTES);
+    assert_eq!(raw.ask(&map, &[file.as_raw_fd()]).0, 0);
+    assert_eq!(raw.ask(&map, &[file.as_raw_fd()]).0, nix::errno::Errno::EEXIST as u32);
+    let all = [24_u32, 1 << 1].map(u32::to_ne_bytes);
+    assert_eq!(raw.ask(&message(3, 40, &[all.as_flattened(), &[0; 16]].concat()), &[]).0, 0);
+    assert_eq!(raw.ask(&map, &[file.as_raw_fd()]).0, 0);
+}

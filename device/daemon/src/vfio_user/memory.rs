@@ -20,8 +20,8 @@ pub(crate) const REGIONS_MAX: usize = 4096;
 /// Readable and writable, in a mapping's flags.
 const READ_WRITE: u32 = 0b11;
 
-/// Unmap everything, in an unmapping's flags.
-const ALL: u32 = 1 << 2;
+/// Unmap everything, in an unmapping's flags. The first is VFIO's, which QEMU sends; the crate `vfio_user` sends the second.
+const ALL: u32 = 1 << 1 | 1 << 2;
 
 #[derive(Debug)]
 pub(crate) struct Map {
@@ -36,14 +36,17 @@ pub(crate) struct Map {
 ///
 /// # Errors
 ///
-/// `EINVAL` for a range that wraps, overlaps another, or is not all in its file, `ENOSPC` for one too many.
+/// `EINVAL` for a range that wraps or is not all in its file, `EEXIST` for one that overlaps another, `ENOSPC` for one too many.
 pub(crate) fn map(memory: &GuestMemoryMmap, map: Map) -> Result<Option<GuestMemoryMmap>, Errno> {
     let Map { flags, offset, address, size, descriptor } = map;
     let (Some(end), Some(file_end)) = (address.checked_add(size), offset.checked_add(size)) else {
         return Err(Errno::EINVAL);
     };
-    if size == 0 || overlaps(memory, address, end) {
+    if size == 0 {
         return Err(Errno::EINVAL);
+    }
+    if overlaps(memory, address, end) {
+        return Err(Errno::EEXIST);
     }
     let Some(file) = descriptor.filter(|_| flags & READ_WRITE == READ_WRITE) else { return Ok(None) };
     if memory.num_regions() >= REGIONS_MAX {
@@ -125,7 +128,10 @@ mod tests {
         assert_eq!(unmap(&memory, 0, 0x4000, 0x2000).unwrap_err(), Errno::EINVAL);
         assert_eq!(unmap(&memory, 0, 0x4000, 0x4000).unwrap().num_regions(), 1);
         assert_eq!(unmap(&memory, 0, 0, 0x1_0000).unwrap().num_regions(), 0);
-        assert_eq!(unmap(&memory, ALL, 0, 0).unwrap().num_regions(), 0);
+        for all in [1 << 1, 1 << 2] {
+            assert_eq!(unmap(&memory, all, 0, 0).unwrap().num_regions(), 0);
+            assert_eq!(unmap(&memory, all, 0x4000, 0x4000).unwrap_err(), Errno::EINVAL);
+        }
         assert_eq!(unmap(&memory, 0, 0x10_0000, 0x4000).unwrap().num_regions(), 2, "what was never there");
         assert_eq!(unmap(&memory, 0, u64::MAX, 2).unwrap_err(), Errno::EINVAL);
     }
@@ -133,9 +139,10 @@ mod tests {
     #[test]
     fn range_that_wraps_overlaps_or_leaves_its_file_is_refused() {
         let memory = map(&GuestMemoryMmap::new(), range(0x4000, 0x4000, 0x4000)).unwrap().unwrap();
+        for over in [range(0x4000, 0x4000, 0x4000), range(0x7000, 0x2000, 0x4000)] {
+            assert_eq!(map(&memory, over).unwrap_err(), Errno::EEXIST);
+        }
         for wrong in [
-            range(0x4000, 0x4000, 0x4000),
-            range(0x7000, 0x2000, 0x4000),
             range(0x1_0000, 0x8000, 0x4000),
             range(u64::MAX - 0xfff, 0x2000, 0x2000),
             range(0x1_0000, 0, 0x4000),
