@@ -16,9 +16,11 @@ use ane_tests::lingering::Lingering;
 use ane_tests::linux::memory::RAM;
 use ane_tests::linux::rig::{self, BYTES};
 use ane_tests::linux::{Errno, Job, MANAGER, Mmio, PUSH, RETIRE, Step};
+use ane_tests::long_task;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::Signal;
 use vfio_user::Client;
 use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap};
 use vmm_sys_util::sock_ctrl_msg::ScmSocket;
@@ -448,6 +450,48 @@ fn transfer_that_faults_again_when_it_is_retried_raises_the_vector_again() {
     wait(&dart);
     rig.linux.invalidate_all();
     wait(&dart);
+}
+
+/// A device that computes products with as much care as silicon, which takes long.
+fn slow_daemon() -> (Daemon, PathBuf) {
+    let daemon = Daemon::start_platform(&["--numerics", "exact"]);
+    let socket = daemon.socket();
+    (daemon, socket)
+}
+
+/// A driver whose engine has a task that takes longer than any test waits.
+fn busy(socket: &std::path::Path) -> (rig::LinuxRig<Raw>, File) {
+    let (file, memory) = memory();
+    let mut raw = Raw::new(socket);
+    assert_eq!(raw.ask(&Raw::map(RAM, BYTES), &[file.as_raw_fd()]).0, 0);
+    let mut rig = rig::LinuxRig::with_program(raw, memory, 64, &long_task::convolution(64, 16, 64, 1.0));
+    rig.linux.play(&rig.job.staging()).unwrap();
+    rig.linux.play(&[PUSH]).unwrap();
+    // So that it runs when what follows comes. Whether it does makes no difference to what is expected.
+    std::thread::sleep(Duration::from_millis(100));
+    (rig, file)
+}
+
+#[test]
+fn device_that_is_asked_for_a_dump_while_a_task_runs_can_be_ended() {
+    let (mut daemon, socket) = slow_daemon();
+    let _busy = busy(&socket);
+    daemon.signal(Signal::SIGUSR1);
+    daemon.signal(Signal::SIGTERM);
+    assert!(daemon.wait().success());
+    assert!(!socket.exists());
+}
+
+#[test]
+fn signal_that_interrupts_calls_ends_no_device() {
+    let (mut daemon, _socket) = daemon();
+    for _ in 0..20 {
+        daemon.signal(Signal::SIGUSR2);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    daemon.signal(Signal::SIGUSR1);
+    daemon.wait_for("--- ane");
+    assert!(daemon.is_running());
 }
 
 #[test]

@@ -129,6 +129,14 @@ impl Hold {
         result
     }
 
+    /// Does something with the engine if it can be taken within `limit`.
+    pub(crate) fn within<R>(&self, limit: Duration, action: impl FnOnce(&mut Worker) -> R) -> Option<R> {
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        let result = self.wait(limit).map(|mut worker| action(&mut worker));
+        self.wanted.fetch_sub(1, Ordering::SeqCst);
+        result
+    }
+
     /// Does something with the engine, from a thread that is not its own.
     pub(crate) fn with_worker<R>(&self, action: impl FnOnce(&mut Worker) -> R) -> R {
         self.wanted.fetch_add(1, Ordering::SeqCst);

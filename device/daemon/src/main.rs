@@ -60,6 +60,7 @@ use anyhow::Context;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use env_logger::Target;
+use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::geteuid;
@@ -72,6 +73,9 @@ use worker::Worker;
 
 /// How long a task may go on after SIGTERM before it is called off, and how long that may take.
 const FREEZE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How long a dump waits for the end of a turn.
+const DUMP_TIMEOUT: Duration = Duration::from_millis(500);
 
 struct Place {
     name: String,
@@ -256,12 +260,18 @@ fn run(args: &Args) -> anyhow::Result<()> {
             .context("starting a thread")?;
     }
     loop {
-        let told = signals.read_signal().context("waiting for a signal")?;
+        let told = match signals.read_signal() {
+            // The signal that interrupts a thread that is stuck in a call may be sent to this one, and means nothing here.
+            Err(Errno::EINTR) => continue,
+            told => told.context("waiting for a signal")?,
+        };
         let number = told.and_then(|told| i32::try_from(told.ssi_signo).ok());
         match number.and_then(|number| Signal::try_from(number).ok()) {
             Some(Signal::SIGUSR1) => {
                 for (name, engine) in &engines {
-                    let dump = engine.with_worker(|worker| worker.dump());
+                    // Signals that end the device are waited for here as well.
+                    let dump = engine.within(DUMP_TIMEOUT, |worker| worker.dump());
+                    let dump = dump.unwrap_or_else(|| format!("engine is busy for {DUMP_TIMEOUT:?}\n"));
                     let _ = writeln!(Unblocked::of(std::io::stderr()), "--- {name}\n{dump}---");
                 }
             }
