@@ -495,6 +495,13 @@ fn signal_that_interrupts_calls_ends_no_device() {
 }
 
 #[test]
+fn client_that_dies_while_a_task_runs_keeps_nobody_out() {
+    let (_daemon, socket) = slow_daemon();
+    drop(busy(&socket));
+    assert_that_the_next_is_served(&socket);
+}
+
+#[test]
 fn all_memory_is_unmapped_by_the_flag_that_vfio_has_for_it() {
     let (_daemon, socket) = daemon();
     let (file, _) = memory();

@@ -7,9 +7,13 @@
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use ane_device::engine::cancel::Cancel;
 use ane_device::platform::Lines;
+use ane_uapi::hw::tq::QueueId;
 use ane_uapi::wire::platform::Range;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -45,6 +49,24 @@ const _: () = assert!(DESCRIPTORS_MAX == 8 && ACCESS_MAX == 256 && CAPABILITIES.
 
 /// The outcome of a message: the body of its answer, or the error.
 type Answer = Result<Vec<u8>, Errno>;
+
+/// Calls the task off that runs when another thread wants that, or when the client has left.
+struct Leaving<'a> {
+    flag: Arc<AtomicBool>,
+    stream: &'a UnixStream,
+}
+
+impl Cancel for Leaving<'_> {
+    fn is_cancelled(&self, queue: QueueId) -> bool {
+        self.flag.is_cancelled(queue) || has_left(self.stream)
+    }
+}
+
+/// True if the other end of the socket is closed. A client that only says no more may still read answers.
+fn has_left(stream: &UnixStream) -> bool {
+    let mut ends = [PollFd::new(stream.as_fd(), PollFlags::empty())];
+    ppoll(&mut ends, Some(TimeSpec::new(0, 0)), None).is_ok_and(|count| count > 0)
+}
 
 pub(super) struct Connection<'a> {
     stream: UnixStream,
@@ -100,7 +122,8 @@ impl<'a> Connection<'a> {
     /// One turn of the engine; how long it may rest. `None` if only a message helps.
     fn turn(&mut self) -> Result<Option<Duration>, Broken> {
         let mut worker = self.engine.own();
-        let turn = worker.ranges_turn();
+        let leaving = Leaving { flag: worker.call_off(), stream: &self.stream };
+        let turn = worker.ranges_turn(&leaving);
         let lines = worker.lines();
         let now = worker.now();
         let lost = worker.lost();
@@ -248,7 +271,9 @@ impl<'a> Connection<'a> {
         }
         let range = Range::of_bar(region).ok_or(Errno::EINVAL)?;
         if let Some(width) = width(count) {
-            let value = self.engine.own().read_range((range, offset, width));
+            let mut worker = self.engine.own();
+            let leaving = Leaving { flag: worker.call_off(), stream: &self.stream };
+            let value = worker.read_range((range, offset, width), &leaving);
             bytes.iter_mut().zip(value.to_le_bytes()).for_each(|(byte, value)| *byte = value);
         }
         Ok(bytes)

@@ -4,6 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use ane_device::engine::cancel::Cancel;
 use ane_device::platform::{Lines, Range};
 use ane_device::time::Ticks;
 
@@ -15,14 +16,14 @@ impl Worker {
     }
 
     /// Reads so many bytes of a range; one that polls for the end of a request waits for it.
-    pub(crate) fn read_range(&mut self, at: (Range, u64, u8)) -> u64 {
+    pub(crate) fn read_range(&mut self, at: (Range, u64, u8), cancel: &dyn Cancel) -> u64 {
         if self.failed {
             return u64::MAX;
         }
         let start = self.start;
-        let Self { platform, ane, call_off, .. } = self;
+        let Self { platform, ane, .. } = self;
         let clock = || now(start);
-        let read = catch_unwind(AssertUnwindSafe(|| platform.read(ane, at, &clock, &**call_off)));
+        let read = catch_unwind(AssertUnwindSafe(|| platform.read(ane, at, &clock, cancel)));
         read.unwrap_or_else(|_| {
             self.fail("reading a register");
             u64::MAX
@@ -41,13 +42,13 @@ impl Worker {
         }
     }
 
-    pub(crate) fn ranges_turn(&mut self) -> Turn {
+    pub(crate) fn ranges_turn(&mut self, cancel: &dyn Cancel) -> Turn {
         if self.failed {
             return Turn::default();
         }
         let time = self.now();
-        let Self { platform, ane, call_off, .. } = self;
-        let worked = catch_unwind(AssertUnwindSafe(|| platform.work(ane, time, &**call_off)));
+        let Self { platform, ane, .. } = self;
+        let worked = catch_unwind(AssertUnwindSafe(|| platform.work(ane, time, cancel)));
         let Ok(work) = worked else {
             self.fail("running a task");
             return Turn::default();
