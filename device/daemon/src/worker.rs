@@ -78,6 +78,8 @@ pub(crate) struct Worker {
     sequence: u64,
     /// Events dropped since the last that the guest got.
     events_dropped: u32,
+    /// The last turn found the queue of requests stopped.
+    rests: bool,
     /// Raised by a thread that cannot wait for the end of a task.
     call_off: Arc<AtomicBool>,
     /// The model failed in a way that it should not; only a reset helps.
@@ -125,6 +127,7 @@ impl Worker {
             bad_chains: LogBudget::new(BAD_CHAINS_PER_SECOND, TICKS_PER_SECOND),
             sequence: 0,
             events_dropped: 0,
+            rests: false,
             call_off: Arc::default(),
             failed: false,
             findings: Vec::new(),
@@ -215,7 +218,13 @@ impl Worker {
         let ctrl = vrings.get(usize::from(CTRL_QUEUE)).filter(|vring| runs(vring));
         let events = vrings.get(usize::from(EVENT_QUEUE));
         // A guest whose queue is stopped is paused, or gone: its engine rests.
-        let Some(ctrl) = ctrl else { return Turn { stalled: true, ..turn } };
+        let Some(ctrl) = ctrl else {
+            self.rests = true;
+            return Turn { stalled: true, ..turn };
+        };
+        if std::mem::take(&mut self.rests) {
+            self.ane.has_rested(self.now());
+        }
         if self.lost().is_none() {
             self.requests(ctrl, &mut turn);
         }
@@ -251,5 +260,54 @@ impl Worker {
     fn fail(&mut self, doing: &str) {
         self.failed = true;
         log::error!(target: "ane::virtio", "engine failed while {doing}; it waits for a reset");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ane_device::options::FaultPolicy;
+    use ane_uapi::hw::space::EngineOffset;
+    use ane_uapi::hw::tm;
+    use ane_uapi::hw::tq::{self, QueueId};
+    use vhost_user_backend::VringT as _;
+    use vm_memory::GuestMemoryAtomic;
+
+    use super::*;
+
+    #[test]
+    fn request_that_waits_at_a_fault_does_not_end_while_its_guest_is_paused() {
+        let options = Options { fault_policy: FaultPolicy::Stall, ..Options::default() };
+        let mut worker = Worker::new(&options, Trace::new(None).unwrap(), None).unwrap();
+        // A request whose descriptor is mapped nowhere.
+        let manager = |offset| EngineOffset(tm::TASK_MANAGER.base.0 + offset);
+        let queue = |offset| EngineOffset(QueueId::LINUX.base().0 + offset);
+        for (at, value) in [
+            (queue(tq::STATUS.offset()), 1),
+            (queue(tq::REQ_SIZE1.offset()), 0x9d << 16),
+            (queue(tq::REQ_ADDR1.offset()), 0x4000),
+            (queue(tq::REQ_NID1.offset()), 0x4001),
+            (manager(tm::REQUEST_ADDRESS.offset()), 0x4000),
+            (manager(tm::REQUEST_INFO.offset()), 0x9d << 16 | 1),
+            (manager(tm::QUEUE_ENABLE.offset()), 0x1000),
+            (manager(tm::PUSH.offset()), 0x405),
+        ] {
+            worker.ane.write(at, value, Ticks::ZERO).unwrap();
+        }
+        let vring = Vring::new(GuestMemoryAtomic::new(GuestMemoryMmap::new()), 16).unwrap();
+        vring.set_enabled(true);
+        let vrings = [vring];
+        let mut turn = |is_running| {
+            vrings[0].set_queue_ready(is_running);
+            while worker.turn(&vrings).busy {}
+            worker.start -= Duration::from_secs(3);
+            let manager = worker.ane.task_manager();
+            (manager.running().is_some_and(|running| running.is_parked), manager.last_failure().is_some())
+        };
+        assert_eq!(turn(true), (true, false));
+        assert_eq!(turn(false), (true, false));
+        assert_eq!(turn(true), (true, false), "it was paused");
+        assert_eq!(turn(true), (false, true), "it had three seconds");
     }
 }

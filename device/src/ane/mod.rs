@@ -305,8 +305,13 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 Work { pending: false, at: mover }
             }
             Turn::Wait(at) => Work { pending: false, at: Some(mover.map_or(at, |due| due.min(at))) },
-            Turn::Task => Work { pending: true, at: None },
+            Turn::Task | Turn::Look => Work { pending: true, at: None },
         }
+    }
+
+    /// The guest was at rest until now, as a guest that is paused: it could not help a transfer that waits at a fault.
+    pub fn has_rested(&mut self, now: Ticks) {
+        self.tm.give_time(now);
     }
 
     pub fn report(&self, report: Report) -> u64 {

@@ -85,9 +85,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 self.show_translations(traced);
                 self.take_faults(status, now);
                 if matches!(&outcome, Err(error) if error.is_fault()) && self.dart.is_stalled() {
-                    if let Some(running) = self.tm.running_mut() {
-                        running.is_parked = true;
-                    }
+                    self.tm.park();
                     return;
                 }
                 let late = self.armed.delay().0.saturating_mul(self.dart.transfers().saturating_sub(before));

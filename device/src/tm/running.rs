@@ -37,6 +37,8 @@ pub struct Running {
     pub stuck: Option<Option<(u32, u32)>>,
     /// A transfer of its task waits at a fault, for the driver to mend its tables.
     pub is_parked: bool,
+    /// It was parked in this step, whose time is that of its begin: the wait is timed from the next step on.
+    pub is_newly_parked: bool,
     /// It never ends: neither its deadline nor an abort takes it away, but a cycle of the power does.
     pub is_wedged: bool,
     /// It gives way after its present task.
@@ -59,6 +61,8 @@ pub enum Turn {
     Idle,
     /// Nothing before this time.
     Wait(Ticks),
+    /// Nothing but the time to look at, at once.
+    Look,
     Task,
 }
 
@@ -89,7 +93,11 @@ impl TaskManager {
 
     /// Aborts the running request if its deadline has passed.
     pub fn expire(&mut self, now: Ticks) -> Option<Failure> {
-        let running = self.running.as_ref()?;
+        let running = self.running.as_mut()?;
+        if std::mem::take(&mut running.is_newly_parked) {
+            // The model may have computed for long before the transfer that waits.
+            running.watch.resume(now);
+        }
         // A task that may go on makes progress: time that has passed all the same was the model's, at an
         // earlier task.
         let end = running.watch.expires();
@@ -120,6 +128,7 @@ impl TaskManager {
             None if self.enable.enable() && !self.is_idle() => Turn::Task,
             None => Turn::Idle,
             Some(running) if running.is_wedged => Turn::Idle,
+            Some(running) if running.is_newly_parked => Turn::Look,
             Some(running) if running.stuck.is_some() || running.is_parked => {
                 Turn::Wait(running.watch.expires())
             }
@@ -153,6 +162,7 @@ impl TaskManager {
             held: None,
             stuck,
             is_parked: false,
+            is_newly_parked: false,
             is_wedged: false,
             gives_way: false,
             is_back: false,
@@ -160,10 +170,24 @@ impl TaskManager {
         })
     }
 
+    /// A transfer of the running request waits at a fault.
+    pub(crate) const fn park(&mut self) {
+        if let Some(running) = &mut self.running {
+            (running.is_parked, running.is_newly_parked) = (true, true);
+        }
+    }
+
+    /// The driver can help a transfer that waits from now on only.
+    pub(crate) fn give_time(&mut self, now: Ticks) {
+        if let Some(running) = self.running.as_mut().filter(|running| running.is_parked) {
+            running.watch.resume(now);
+        }
+    }
+
     /// The transfer that waited may go on.
     pub(crate) fn unpark(&mut self, now: Ticks) {
         if let Some(running) = &mut self.running {
-            running.is_parked = false;
+            (running.is_parked, running.is_newly_parked) = (false, false);
             running.watch.resume(now);
         }
     }

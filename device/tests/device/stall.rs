@@ -98,6 +98,37 @@ fn transfer_that_nobody_helps_ends_at_the_deadline() {
 }
 
 #[test]
+fn time_that_the_task_took_before_its_fault_is_none_that_the_driver_had() {
+    let options = Options { fault_policy: FaultPolicy::Stall, ..Options::default() };
+    let mut machine = Machine::with_options(&options);
+    machine.ane.engine_mut().copies = 64;
+    map(machine.ane.memory(), SOURCE.0 / PAGE, false);
+    machine.submit_chain(1);
+    machine.ane.work(machine.now);
+    assert!(held(&mut machine));
+    // The step took so long.
+    machine.now = Ticks(machine.now.0 + 72_000_000);
+    machine.run();
+    assert!(machine.drain().is_empty());
+    map(machine.ane.memory(), SOURCE.0 / PAGE, true);
+    machine.invalidate();
+    machine.run();
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
+}
+
+#[test]
+fn time_in_which_the_guest_rested_is_none_that_the_driver_had() {
+    let mut machine = stalled();
+    machine.now = Ticks(machine.now.0 + 72_000_000);
+    machine.ane.has_rested(machine.now);
+    machine.run();
+    assert!(machine.drain().is_empty());
+    machine.now = Ticks(machine.now.0 + 48_000_000);
+    machine.run();
+    assert_eq!(machine.drain(), [failed(0x40, 0)]);
+}
+
+#[test]
 fn descriptor_that_is_not_mapped_waits_as_well() {
     let options = Options { fault_policy: FaultPolicy::Stall, ..Options::default() };
     let mut machine = Machine::with_options(&options);
