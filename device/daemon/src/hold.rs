@@ -19,6 +19,19 @@ const NAP: Duration = Duration::from_micros(100);
 /// How long to step back: as briefly as the system can, some 50 microseconds.
 const BRIEFLY: Duration = Duration::from_nanos(1);
 
+/// How long to step back at most, so that others who always want the engine do not starve the guest (Chosen: a look at the
+/// engine takes far less, and each of them gets it in one such span or another).
+const STEP_BACK: Duration = Duration::from_millis(5);
+
+/// A thread that waits for the engine or has it, besides the one it runs on, as long as this lives.
+struct Wanting<'a>(&'a AtomicUsize);
+
+impl Drop for Wanting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// An engine that several threads may take.
 pub(crate) struct Hold {
     worker: Mutex<Worker>,
@@ -52,9 +65,15 @@ impl Hold {
 
     /// Leaves the engine to those who wait for it, between two turns of the thread it runs on.
     pub(crate) fn step_back(&self) {
-        while self.is_wanted() {
+        let start = Instant::now();
+        while self.is_wanted() && start.elapsed() < STEP_BACK {
             std::thread::sleep(BRIEFLY);
         }
+    }
+
+    fn want(&self) -> Wanting<'_> {
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        Wanting(&self.wanted)
     }
 
     /// Has every task end at once, or no longer.
@@ -67,14 +86,18 @@ impl Hold {
     pub(crate) fn freeze(&self, limit: Duration) {
         let start = Instant::now();
         let mut worker = loop {
-            self.wanted.fetch_add(1, Ordering::SeqCst);
+            let wanting = self.want();
             let left = limit.saturating_sub(start.elapsed());
             match self.wait(left) {
                 // A computation on the other thread ends with another turn.
                 Some(worker) if worker.is_on_thread() && !left.is_zero() => drop(worker),
-                worker => break worker,
+                worker => {
+                    // From here on for good.
+                    std::mem::forget(wanting);
+                    break worker;
+                }
             }
-            self.wanted.fetch_sub(1, Ordering::SeqCst);
+            drop(wanting);
             std::thread::sleep(NAP);
         };
         if worker.as_ref().is_none_or(|worker| worker.is_on_thread()) {
@@ -103,45 +126,87 @@ impl Hold {
         }
     }
 
-    /// True if the engine can be taken within `limit`, and has not been called off for longer: the thread that has it gives it back.
-    pub(crate) fn is_alive(&self, limit: Duration) -> bool {
+    /// True if the engine can be taken before `end`, and has not been called off for `limit`: the thread that has it gives it back.
+    pub(crate) fn is_alive(&self, limit: Duration, end: Instant) -> bool {
         if lock(&self.ending).is_some_and(|since| since.elapsed() >= limit) {
             return false;
         }
-        self.wanted.fetch_add(1, Ordering::SeqCst);
-        let is_free = self.wait(limit).is_some();
-        self.wanted.fetch_sub(1, Ordering::SeqCst);
-        is_free
+        let _wanting = self.want();
+        self.wait(end.saturating_duration_since(Instant::now())).is_some()
     }
 
     /// Does something with the engine that cannot wait for the end of a task longer than `limit`.
     pub(crate) fn interrupting<R>(&self, limit: Duration, action: impl FnOnce(&mut Worker) -> R) -> R {
-        self.wanted.fetch_add(1, Ordering::SeqCst);
+        let _wanting = self.want();
         let mut worker = self.wait(limit).unwrap_or_else(|| {
             self.call_off(true);
             let worker = lock(&self.worker);
             self.call_off(false);
             worker
         });
-        let result = action(&mut worker);
-        drop(worker);
-        self.wanted.fetch_sub(1, Ordering::SeqCst);
-        result
+        action(&mut worker)
     }
 
     /// Does something with the engine if it can be taken within `limit`.
     pub(crate) fn within<R>(&self, limit: Duration, action: impl FnOnce(&mut Worker) -> R) -> Option<R> {
-        self.wanted.fetch_add(1, Ordering::SeqCst);
-        let result = self.wait(limit).map(|mut worker| action(&mut worker));
-        self.wanted.fetch_sub(1, Ordering::SeqCst);
-        result
+        let _wanting = self.want();
+        self.wait(limit).map(|mut worker| action(&mut worker))
     }
 
     /// Does something with the engine, from a thread that is not its own.
     pub(crate) fn with_worker<R>(&self, action: impl FnOnce(&mut Worker) -> R) -> R {
-        self.wanted.fetch_add(1, Ordering::SeqCst);
-        let result = action(&mut lock(&self.worker));
-        self.wanted.fetch_sub(1, Ordering::SeqCst);
-        result
+        let _wanting = self.want();
+        action(&mut lock(&self.worker))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::thread;
+
+    use ane_device::Options;
+
+    use super::super::trace::Trace;
+    use super::*;
+
+    fn hold() -> Hold {
+        Hold::new(Worker::new(&Options::default(), Trace::new(None).unwrap(), None).unwrap())
+    }
+
+    #[test]
+    fn thread_that_steps_back_goes_on_though_others_always_want_the_engine() {
+        let hold = Arc::new(hold());
+        let always = hold.want();
+        let own = Arc::clone(&hold);
+        let stepping = thread::spawn(move || own.step_back());
+        let start = Instant::now();
+        while !stepping.is_finished() {
+            assert!(start.elapsed() < Duration::from_secs(20), "it waits for ever");
+            thread::sleep(NAP);
+        }
+        drop(always);
+        assert!(!hold.is_wanted());
+    }
+
+    #[test]
+    fn action_that_panics_wants_the_engine_no_more() {
+        let hold = hold();
+        let panics = |_: &mut Worker| -> () { panic!("a mistake") };
+        let limit = Duration::from_secs(20);
+        assert!(catch_unwind(AssertUnwindSafe(|| hold.with_worker(panics))).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| hold.within(limit, panics))).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| hold.interrupting(limit, panics))).is_err());
+        assert!(!hold.is_wanted());
+    }
+
+    #[test]
+    fn engine_that_is_free_is_alive_at_the_end_of_the_span_and_one_that_is_not_is_not() {
+        let (hold, limit) = (hold(), Duration::from_secs(3600));
+        let end = Instant::now();
+        assert!(hold.is_alive(limit, end));
+        let worker = hold.own();
+        assert!(!hold.is_alive(limit, end));
+        drop(worker);
     }
 }

@@ -9,7 +9,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::hold::Hold;
 
@@ -48,7 +48,8 @@ impl Watchdog {
         let guard = move || {
             loop {
                 // All engines share one span, so that the sign comes in time.
-                match engines.iter().find(|(_, engine)| !engine.is_alive(every)) {
+                let end = Instant::now().checked_add(every).unwrap_or_else(Instant::now);
+                match engines.iter().find(|(_, engine)| !engine.is_alive(every, end)) {
                     None => {
                         let _ = self.socket.send(b"WATCHDOG=1");
                     }
@@ -56,7 +57,7 @@ impl Watchdog {
                         log::error!("{name}: engine does not answer; no sign of life is given")
                     }
                 }
-                thread::sleep(every);
+                thread::sleep(end.saturating_duration_since(Instant::now()));
             }
         };
         thread::Builder::new().name("watchdog".to_owned()).spawn(guard).map(drop)
