@@ -513,3 +513,17 @@ fn all_memory_is_unmapped_by_the_flag_that_vfio_has_for_it() {
     assert_eq!(raw.ask(&message(3, 40, &[all.as_flattened(), &[0; 16]].concat()), &[]).0, 0);
     assert_eq!(raw.ask(&map, &[file.as_raw_fd()]).0, 0);
 }
+
+#[test]
+fn message_whose_rest_comes_late_is_no_descriptor_that_holds_a_thread_up() {
+    let (daemon, socket) = daemon();
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    let greeting = message(1, 21, &[0, 0, 1, 0, 0]);
+    let (first, rest) = greeting.split_at(18);
+    stream.write_all(first).unwrap();
+    // The device looks four times a second at threads that it has to help.
+    std::thread::sleep(Duration::from_secs(1));
+    stream.write_all(rest).unwrap();
+    stream.read_exact(&mut [0; 20]).unwrap();
+    assert!(!daemon.log().contains("holds a thread up"), "{}", daemon.log());
+}

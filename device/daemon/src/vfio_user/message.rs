@@ -7,10 +7,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsFd, FromRawFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
 use thiserror::Error;
 use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
@@ -133,23 +136,12 @@ impl Body {
 impl Message {
     /// Reads the next message; `None` if the client has gone.
     pub(crate) fn read(stream: &UnixStream) -> Result<Option<Self>, Broken> {
-        // Descriptors that no message takes are closed on the way.
-        let _watched = ringing::begin();
         let end = Instant::now().checked_add(TIMEOUT);
         let mut header = [0; HEADER];
-        let mut raw = [-1; DESCRIPTORS_MAX];
-        let (mut got, count) = receive(stream, &mut header, &mut raw)?;
-        let descriptors: Vec<File> = raw
-            .into_iter()
-            .take(count)
-            // SAFETY: the kernel has just made these descriptors for this process, and nobody else has their numbers.
-            .map(|fd| unsafe { File::from_raw_fd(fd) })
-            .collect();
+        let (mut got, descriptors) = first(stream, &mut header)?;
         if got == 0 {
             return Ok(None);
         }
-        // Before anything is waited for: one of them may be the client's own end.
-        descriptors.iter().try_for_each(check_any).map_err(Broken::Descriptor)?;
         while got < HEADER {
             got = got.saturating_add(more(stream, header.get_mut(got..).unwrap_or_default(), end)?);
         }
@@ -199,6 +191,23 @@ impl Message {
     }
 }
 
+/// Reads what there is of a header, with descriptors.
+fn first(stream: &UnixStream, header: &mut [u8]) -> Result<(usize, Vec<File>), Broken> {
+    // Descriptors that no message takes are closed on the way.
+    let _watched = ringing::begin();
+    let mut raw = [-1; DESCRIPTORS_MAX];
+    let (got, count) = receive(stream, header, &mut raw)?;
+    let descriptors: Vec<File> = raw
+        .into_iter()
+        .take(count)
+        // SAFETY: the kernel has just made these descriptors for this process, and nobody else has their numbers.
+        .map(|fd| unsafe { File::from_raw_fd(fd) })
+        .collect();
+    // Before anything is waited for: one of them may be the client's own end.
+    descriptors.iter().try_for_each(check_any).map_err(Broken::Descriptor)?;
+    Ok((got, descriptors))
+}
+
 /// Reads what there is, with descriptors.
 fn receive(stream: &UnixStream, into: &mut [u8], descriptors: &mut [i32]) -> Result<(usize, usize), Broken> {
     let mut part = [nix::libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() }];
@@ -207,11 +216,21 @@ fn receive(stream: &UnixStream, into: &mut [u8], descriptors: &mut [i32]) -> Res
     got.map_err(|why| Broken::Socket(io::Error::from_raw_os_error(why.errno())))
 }
 
-/// Reads what there is; the end of the stream is too early here.
+/// Waits for more and reads what there is; the end of the stream is too early here.
 fn more(mut stream: &UnixStream, into: &mut [u8], end: Option<Instant>) -> Result<usize, Broken> {
-    if end.is_none_or(|end| Instant::now() >= end) {
-        return Err(Broken::Late);
+    let left = end.map(|end| end.saturating_duration_since(Instant::now())).unwrap_or_default();
+    match ppoll(
+        &mut [PollFd::new(stream.as_fd(), PollFlags::POLLIN)],
+        Some(TimeSpec::from_duration(left)),
+        None,
+    ) {
+        Ok(0) => return Err(Broken::Late),
+        Ok(_) => {}
+        Err(Errno::EINTR) => return Ok(0),
+        Err(why) => return Err(Broken::Socket(why.into())),
     }
+    // A client may be slow, but to read what is there takes no time unless a descriptor comes with it, which is closed.
+    let _watched = ringing::begin();
     match io::Read::read(&mut stream, into) {
         Ok(0) => Err(Broken::Short),
         Ok(got) => Ok(got),
