@@ -276,11 +276,10 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn request_that_waits_at_a_fault_does_not_end_while_its_guest_is_paused() {
-        let options = Options { fault_policy: FaultPolicy::Stall, ..Options::default() };
+    /// An engine with a request whose descriptor is mapped nowhere.
+    fn faulting(fault_policy: FaultPolicy) -> Worker {
+        let options = Options { fault_policy, check: true, ..Options::default() };
         let mut worker = Worker::new(&options, Trace::new(None).unwrap(), None).unwrap();
-        // A request whose descriptor is mapped nowhere.
         let manager = |offset| EngineOffset(tm::TASK_MANAGER.base.0 + offset);
         let queue = |offset| EngineOffset(QueueId::LINUX.base().0 + offset);
         for (at, value) in [
@@ -295,9 +294,32 @@ mod tests {
         ] {
             worker.ane.write(at, value, Ticks::ZERO).unwrap();
         }
+        worker
+    }
+
+    fn vring() -> Vring {
         let vring = Vring::new(GuestMemoryAtomic::new(GuestMemoryMmap::new()), 16).unwrap();
         vring.set_enabled(true);
-        let vrings = [vring];
+        vring
+    }
+
+    #[test]
+    fn questions_about_a_device_that_a_fault_has_stopped_show_the_fault_and_count_nothing() {
+        let mut worker = faulting(FaultPolicy::Panic);
+        let vrings = [vring()];
+        vrings[0].set_queue_ready(true);
+        worker.turn(&vrings);
+        let counts = worker.counts();
+        let faults = worker.faults();
+        assert!(faults.starts_with("fault latched\n"), "{faults}");
+        assert!(worker.registers().lines().count() > 100);
+        assert_eq!(worker.counts(), counts);
+    }
+
+    #[test]
+    fn request_that_waits_at_a_fault_does_not_end_while_its_guest_is_paused() {
+        let mut worker = faulting(FaultPolicy::Stall);
+        let vrings = [vring()];
         let mut turn = |is_running| {
             vrings[0].set_queue_ready(is_running);
             while worker.turn(&vrings).busy {}

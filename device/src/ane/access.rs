@@ -91,7 +91,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         refusal
     }
 
-    fn read_target(&mut self, target: Target, at: EngineOffset, now: Ticks) -> Result<u32> {
+    pub(super) fn read_target(&mut self, target: Target, at: EngineOffset, now: Ticks) -> Result<u32> {
         match target {
             Target::Dart(window, offset) => self.dart.read(window, offset),
             Target::Manager { register, index } => {

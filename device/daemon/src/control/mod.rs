@@ -168,7 +168,7 @@ fn carry_out(engines: &Engines, line: &Line) -> Result<String, String> {
         Command::Dump => ask(engines, line, |worker| worker.dump()),
         Command::Registers => ask(engines, line, Worker::registers),
         Command::Tables => ask(engines, line, |worker| worker.tables()),
-        Command::Faults => ask(engines, line, Worker::faults),
+        Command::Faults => ask(engines, line, |worker| worker.faults()),
         Command::Trace(is_wanted) => {
             ask(engines, line, |worker| worker.keep_timeline(is_wanted)).map(|()| String::new())
         }

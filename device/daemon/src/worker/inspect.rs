@@ -6,9 +6,7 @@ use ane_device::counters::Counters;
 use ane_device::dart::CheckReport;
 use ane_device::inject::Injection;
 use ane_device::refusal::Category;
-use ane_uapi::hw::dart::regs::{self, ErrorStatus, Window};
 use ane_uapi::hw::lookup::Place;
-use ane_uapi::hw::space::EngineOffset;
 
 use super::Worker;
 
@@ -92,12 +90,8 @@ impl Worker {
     }
 
     /// If a window holds a fault, why the last request failed, and the state.
-    pub(crate) fn faults(&mut self) -> String {
-        let now = self.now();
-        let is_latched = Window::ALL.iter().any(|window| {
-            let status = EngineOffset(window.base().0.saturating_add(regs::ERROR_STATUS.offset()));
-            self.ane.read(status, now).is_ok_and(|word| ErrorStatus::from_bits(word).fault())
-        });
+    pub(crate) fn faults(&self) -> String {
+        let is_latched = self.ane.dart().line().is_some();
         let mut text = format!("fault {}\n", if is_latched { "latched" } else { "clear" });
         let failure = self.ane.task_manager().last_failure().map(ToString::to_string);
         for (name, told) in [("failure", failure), ("device", Some(self.dump()))] {
