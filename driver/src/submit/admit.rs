@@ -202,10 +202,15 @@ impl Scheduler {
             RequestInfo::new()
         };
         let id = self.requests.create(group);
-        let outcome = self
-            .fill(hardware, clients, id, (asked, bars, info))
-            .and_then(|()| self.check_tasks(id))
-            .and_then(|()| self.map_request(hardware, id));
+        let filled = self.fill(hardware, clients, id, (asked, bars, info));
+        if filled.is_err()
+            && let Some(request) = self.requests.get_mut(id)
+        {
+            // They are in execution only once all is filled in: others' use of them does not end here.
+            request.pooled.clear();
+        }
+        let outcome =
+            filled.and_then(|()| self.check_tasks(id)).and_then(|()| self.map_request(hardware, id));
         if let Err(errno) = outcome {
             self.discard(hardware, clients, id);
             return Err(errno);
@@ -306,6 +311,10 @@ impl Scheduler {
         clients: &mut Clients,
         id: RequestId,
     ) {
+        if let Some(request) = self.requests.get_mut(id) {
+            // It wrote no output, so its client still has what it took from pools.
+            request.recycles = false;
+        }
         self.let_go(hardware, clients, id);
         self.requests.remove(id);
     }

@@ -15,7 +15,7 @@ use ane_uapi::ioctl::pool::{
 use ane_uapi::ioctl::program::{
     PROGRAM_CREATE, PROGRAM_DESTROY, ProgramBinding, ProgramBuffer, ProgramCreate, ProgramDestroy,
 };
-use ane_uapi::ioctl::request::{Bar, REQUEST_RECYCLE, Request, SUBMIT_REQUEST};
+use ane_uapi::ioctl::request::{Bar, Chain, REQUEST_RECYCLE, Request, SUBMIT_CHAIN, SUBMIT_REQUEST};
 use ane_uapi::ioctl::stats::Counter;
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -301,6 +301,51 @@ fn output_of_a_pool_is_in_execution_while_its_request_is_in_flight_and_recycled_
     assert_eq!(rig.ioctl(file, &POOL_DESTROY, &mut destroy), Ok(()));
     rig.ioctl(file, &BO_INFO, &mut info).unwrap();
     assert_eq!(info.pool, 0, "buffers stay, without a pool");
+}
+
+#[test]
+fn request_that_is_refused_does_not_end_the_use_of_an_output_by_another_one() {
+    let mut rig = rig();
+    let file = rig.open();
+    let Some(mut loaded) = sum(&mut rig, file) else { return };
+    let pool = pool(&mut rig, file, 1);
+    let output = pooled_output(&mut rig, &mut loaded, pool);
+    let fence = rig.submit(&loaded).unwrap();
+    let (mut refused, mut memory) = loaded.request();
+    let mut bars = loaded.entries();
+    bars.push(Bar { index: 20, handle: u32::MAX, ..Bar::new_zeroed() });
+    memory.push(BUFFERS, bars.as_bytes().to_vec());
+    (refused.bars, refused.bar_count, refused.flags) = (BUFFERS, bars.len() as u32, REQUEST_RECYCLE);
+    rig.ioctl_with(file, &SUBMIT_REQUEST, &mut refused, &mut memory).unwrap_err();
+    let mut recycle = PoolRecycle { pool, handle: output.handle };
+    assert_eq!(rig.ioctl(file, &POOL_RECYCLE, &mut recycle), Err(Errno::EBUSY));
+    let mut take = PoolTake { pool, handle: 0, size: 1 };
+    assert_eq!(rig.ioctl(file, &POOL_TAKE, &mut take), Err(Errno::EAGAIN));
+    assert_eq!(result(&rig.wait(file, fence)), Ok(()));
+    assert_eq!(rig.ioctl(file, &POOL_RECYCLE, &mut recycle), Ok(()));
+}
+
+#[test]
+fn chain_that_is_refused_gives_no_output_back_to_its_pool() {
+    let mut rig = rig();
+    let file = rig.open();
+    let Some(mut loaded) = sum(&mut rig, file) else { return };
+    let pool = pool(&mut rig, file, 1);
+    pooled_output(&mut rig, &mut loaded, pool);
+    let (mut request, mut memory) = loaded.request();
+    request.flags = REQUEST_RECYCLE;
+    let refused = Request { stream_size: u64::MAX, ..request };
+    memory.push(BUFFERS, [request, refused].as_bytes().to_vec());
+    let mut chain = Chain {
+        requests: BUFFERS,
+        request_count: 2,
+        request_size: size_of::<Request>() as u32,
+        ..Chain::new_zeroed()
+    };
+    assert_eq!(rig.ioctl_with(file, &SUBMIT_CHAIN, &mut chain, &mut memory), Err(Errno::EINVAL));
+    let mut take = PoolTake { pool, handle: 0, size: 1 };
+    assert_eq!(rig.ioctl(file, &POOL_TAKE, &mut take), Err(Errno::EAGAIN), "the client still has it");
+    assert_eq!(counter(&mut rig, file, false, Counter::PoolRecycles), 0);
 }
 
 #[test]
