@@ -247,6 +247,13 @@ impl<B: Bus> Hardware<B> {
         self.note(outcome)
     }
 
+    /// The place of the request that the engine is at: the one that the device took last. `None` if that one has ended.
+    pub(crate) fn engaged(&mut self) -> Option<Place> {
+        let committed = self.bus.read(manager(&tm::COMMITTED));
+        let committed = tm::Committed::from_bits(self.note(committed)?);
+        self.queues.place_of(Nid::new(committed.nid().into()).ok()?)
+    }
+
     /// True if the registers have to be looked at: the device is silent for too long, or what it said does not add up.
     pub(crate) fn is_doubtful(&self, now: Time) -> bool {
         let is_silent = self.queues.count() != 0 && now >= self.last_sign.after(SILENCE);

@@ -58,8 +58,9 @@ impl Scheduler {
         }
     }
 
-    /// True if the device has been at one task of a request for so long that it may never end.
-    fn has_hung<B: Bus>(&self, hardware: &Hardware<B>, id: RequestId) -> bool {
+    /// True if the device has been at one task of a request for so long that it may never end. One that is the first of its
+    /// queue may still wait for one of another queue.
+    fn has_hung<B: Bus>(&self, hardware: &mut Hardware<B>, id: RequestId) -> bool {
         let Some(request) = self.requests.get(id).filter(|request| request.stopped.is_none()) else {
             return false;
         };
@@ -68,7 +69,10 @@ impl Scheduler {
         // One of several tasks gives way after its present one when it is asked, which it is if somebody waits.
         let asked = self.asked[place.queue];
         let task_since = if request.info.tasks() < 2 { begun } else { asked };
-        task_since >= begun && hardware.queues().is_first(place) && hardware.now().since(task_since) >= HUNG
+        task_since >= begun
+            && hardware.queues().is_first(place)
+            && hardware.now().since(task_since) >= HUNG
+            && hardware.engaged() == Some(place)
     }
 
     pub(crate) fn stop_file<B: Bus>(
@@ -142,7 +146,8 @@ impl Scheduler {
         queues.find(|&queue| hardware.queues().is_aborting(queue) && is_late(self.aborted[queue]))
     }
 
-    /// Ends the requests that the device has been at for longer than it may be. Those behind them have not begun.
+    /// Ends the request that the device has been at for longer than it may be. Those behind it, and the first ones of other
+    /// queues, have not begun.
     pub(crate) fn enforce_limit<B: Bus>(
         &mut self,
         hardware: &mut Hardware<B>,
@@ -155,13 +160,16 @@ impl Scheduler {
         }
         let free_since = self.shares.free_since();
         let late = QueueId::ALL.into_iter().filter_map(|queue| {
-            let (id, _) = hardware.queues().first(queue)?;
+            let (id, place) = hardware.queues().first(queue)?;
             let request = self.requests.get(id)?;
             let Stage::Running { since, .. } = request.stage else { return None };
             let ran = request.ran.saturating_add(now.since(since.max(free_since)));
-            (ran >= limit && request.stopped.is_none()).then_some(id)
+            (ran >= limit && request.stopped.is_none()).then_some((id, place))
         });
-        for id in late.collect::<Vec<_>>() {
+        let late: Vec<_> = late.collect();
+        // The device is asked only once one may be late.
+        let engaged = if late.is_empty() { None } else { hardware.engaged() };
+        if let Some((id, _)) = late.into_iter().find(|&(_, place)| Some(place) == engaged) {
             let line = || format!("request of {limit:?} and more is ended");
             hardware.log(LineKind::Queue, line);
             self.penalise(hardware, clients, id);

@@ -341,6 +341,11 @@ impl TaskManager {
         self.queues[queue].ids()
     }
 
+    /// Where the request of a network id is, if it is in a set.
+    pub(crate) fn place_of(&self, nid: Nid) -> Option<Place> {
+        self.nids.place(nid)
+    }
+
     /// True if a set holds a request of the stream.
     pub(crate) fn has_stream(&self, stream: StreamId) -> bool {
         self.queues.0.iter().any(|queue| queue.has_stream(stream))

@@ -11,6 +11,7 @@ use ane_driver::bus::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation};
 use ane_driver::clock::Manual;
 use ane_driver::front::{Credentials, FileId, Files, User};
 use ane_driver::limits::Limits;
+use ane_driver::report::report;
 use ane_tests::client::{Clients, Loaded};
 use ane_tests::null_task;
 use ane_tests::runner::surfaces;
@@ -18,7 +19,8 @@ use ane_uapi::hw::tq::{self, QueueId};
 use ane_uapi::ioctl::context::{CONTEXT_ANY, CONTEXT_ATTACH, ContextAttach, ContextPolicy};
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fault::{RECOVER, RECOVER_RESET, Recover};
-use ane_uapi::ioctl::fence::{CANCEL, CANCEL_RUNNING, Cancel};
+use ane_uapi::ioctl::fence::{CANCEL, CANCEL_RUNNING, Cancel, FenceState};
+use ane_uapi::ioctl::request::SUBMIT_REQUEST;
 use ane_uapi::ioctl::stats::Counter;
 use ane_uapi::wire::config::{Config, FEATURE_GIVE_WAY};
 use ane_uapi::wire::event::Event;
@@ -274,6 +276,39 @@ fn files_that_share_a_context_take_turns_by_request_and_others_by_task() {
     assert_eq!([first, second, others].map(|file| pair.completed(file)), [0, 0, 1]);
     assert_eq!(result(&pair.rig.wait(first, fence)), Ok(()));
     assert_eq!(result(&pair.rig.wait(second, waiting)), Ok(()));
+}
+
+#[test]
+fn request_that_waits_for_one_of_another_queue_has_not_hung() {
+    let mut pair = Pair::new();
+    let (mut request, mut memory) = pair.long.request();
+    request.priority = 3;
+    pair.rig.ioctl_with(pair.long.file, &SUBMIT_REQUEST, &mut request, &mut memory).unwrap();
+    let fence = pair.rig.submit(&pair.short).unwrap();
+    pair.rounds(1);
+    pair.clock.advance(Duration::from_millis(150));
+    let mut cancel = Cancel { fence, flags: CANCEL_RUNNING, ..Cancel::new_zeroed() };
+    assert_eq!(pair.rig.ioctl(pair.short.file, &CANCEL, &mut cancel), Ok(()));
+    assert_eq!(cancel.state, FenceState::Running as u32, "the device has both");
+    let told = report(&mut pair.rig.driver, "contexts").unwrap();
+    assert!(!told.contains("its request hung"), "{told}");
+    assert_eq!(result(&pair.rig.wait(pair.short.file, fence)), Err(Errno::ECANCELED));
+    assert_eq!(result(&pair.rig.wait(pair.long.file, request.out_fence)), Ok(()));
+}
+
+#[test]
+fn limit_of_a_request_does_not_count_that_it_waits_for_one_of_another_queue() {
+    let mut pair = Pair::new();
+    let limit = Duration::from_millis(150);
+    pair.rig.driver.limit(Limits { request_time: Some(limit), ..Limits::default() });
+    let (mut request, mut memory) = pair.long.request();
+    request.priority = 3;
+    pair.rig.ioctl_with(pair.long.file, &SUBMIT_REQUEST, &mut request, &mut memory).unwrap();
+    let fence = pair.rig.submit(&pair.short).unwrap();
+    pair.rounds(1);
+    pair.clock.advance(limit);
+    assert_eq!(result(&pair.rig.wait(pair.long.file, request.out_fence)), Err(Errno::ETIME));
+    assert_eq!(result(&pair.rig.wait(pair.short.file, fence)), Ok(()));
 }
 
 #[test]
