@@ -249,6 +249,10 @@ impl Clients {
                 self.deliver_to_context(hardware, record, Counter::Faults);
             }
         }
+        // Progress may have been made too early for them.
+        let parks = self.faults.parked.0.iter().flatten().map(|park| park.until);
+        let settles = self.faults.open.front().map(|(since, _)| since.after(SETTLE));
+        parks.chain(settles).for_each(|time| hardware.ring_at(time));
     }
 
     /// The mappings of the context that faulted and the state of the device, in words.

@@ -93,6 +93,7 @@ impl<B: Bus> Hardware<B> {
         let now = self.now();
         let Health::Lost(at) = self.health else { return false };
         if now < at {
+            self.ring_at(at);
             return false;
         }
         let next = now.after(SEARCH);

@@ -175,7 +175,8 @@ impl<B: Bus> Hardware<B> {
         self.clock.now()
     }
 
-    /// Makes sure that progress is made at that time, for work that is due and calls that wait.
+    /// Makes sure that progress is made at that time or before it, for work that is due and calls that wait. If it is made
+    /// before, this has to be called again.
     pub(crate) fn ring_at(&mut self, time: Time) {
         self.alarms.ring_at(time);
     }

@@ -121,6 +121,15 @@ impl Scheduler {
         }
     }
 
+    /// Sets the alarms of queues that were taken back once more.
+    fn watch_again<B: Bus>(&self, hardware: &mut Hardware<B>) {
+        for queue in QueueId::ALL {
+            if hardware.queues().is_aborting(queue) {
+                hardware.ring_at(self.aborted[queue].after(ABORT_LIMIT));
+            }
+        }
+    }
+
     /// Resets the device if it does not let go of a queue that was taken back.
     pub(crate) fn watch_aborts<B: Bus>(
         &mut self,
@@ -190,7 +199,7 @@ impl Scheduler {
         hardware.log(LineKind::Queue, line);
     }
 
-    /// Ends requests whose deadline has passed.
+    /// Ends requests whose deadline has passed. The next one's alarm may not have been kept, and is set again.
     pub(crate) fn expire<B: Bus>(&mut self, hardware: &mut Hardware<B>, clients: &mut Clients, now: Time) {
         let late = |(_, request): &(RequestId, &super::Request)| {
             request.deadline <= now && request.stopped.is_none()
@@ -199,5 +208,8 @@ impl Scheduler {
         for id in late {
             self.stop(hardware, clients, id, Errno::ETIME);
         }
+        let left = self.requests.iter().filter(|(_, request)| request.stopped.is_none());
+        hardware.ring_at(left.map(|(_, request)| request.deadline).min().unwrap_or(Time::NEVER));
+        self.watch_again(hardware);
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod fake;
 mod faults;
 mod power;
 mod probe;
+mod requests;
 pub(crate) mod users;
 
 use std::task::Poll;

@@ -1,0 +1,77 @@
+//! Requests on a device that never ends one.
+
+use std::time::Duration;
+
+use ane_uapi::hw::usage::Usage;
+use ane_uapi::ioctl::buffer::{BO_CREATE, BO_FIXED_ADDRESS, BoCreate};
+use ane_uapi::ioctl::fence::{CANCEL, Cancel};
+use ane_uapi::ioctl::request::{Bar, PRIORITY_DEFAULT, Request, SUBMIT_REQUEST};
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::*;
+use crate::clock::Time;
+use crate::fence::State;
+
+const BARS: u64 = 0x1000;
+const FENCES: u64 = 0x2000;
+
+/// A buffer of one page; at that address, if it is not zero.
+fn buffer(driver: &mut Driver<Fake>, file: FileId, address: u64) -> u32 {
+    let flags = if address == 0 { 0 } else { BO_FIXED_ADDRESS };
+    let usage = Usage::Program as u32;
+    let mut create =
+        BoCreate { size: 0x4000, usage, flags, device_address: address, ..BoCreate::new_zeroed() };
+    ioctl(driver, file, &BO_CREATE, &mut create, &mut Segments::new()).unwrap();
+    create.handle
+}
+
+/// Submits a request of one task in a buffer, which runs behind the fences; its fence.
+fn submit(driver: &mut Driver<Fake>, file: FileId, handle: u32, deadline: u64, behind: &[u64]) -> u64 {
+    let mut memory = Segments::new();
+    memory.push(BARS, Bar { handle, ..Bar::new_zeroed() }.as_bytes().to_vec());
+    memory.push(FENCES, behind.as_bytes().to_vec());
+    let mut request = Request {
+        priority: PRIORITY_DEFAULT,
+        bars: BARS,
+        bar_count: 1,
+        bar_size: size_of::<Bar>() as u32,
+        stream_size: 0x274,
+        task_count: 1,
+        first_size: 0x274,
+        in_fences: FENCES,
+        in_fence_count: behind.len() as u32,
+        deadline_ns: deadline,
+        ..Request::new_zeroed()
+    };
+    ioctl(driver, file, &SUBMIT_REQUEST, &mut request, &mut memory).unwrap();
+    request.out_fence
+}
+
+fn state(driver: &Driver<Fake>, file: FileId, fence: u64) -> Option<State> {
+    driver.clients.file(file).unwrap().fences().state(fence)
+}
+
+#[test]
+fn deadline_is_kept_also_behind_more_alarms_than_are() {
+    let (mut driver, clock) = driver();
+    let file = open(&mut driver);
+    let handle = buffer(&mut driver, file, 0);
+    let first = submit(&mut driver, file, handle, 0, &[]);
+    let second = 1_000_000_000;
+    for n in 0..2000 {
+        let fence = submit(&mut driver, file, handle, second + n * 1_000_000, &[first]);
+        let mut cancel = Cancel { fence, ..Cancel::new_zeroed() };
+        ioctl(&mut driver, file, &CANCEL, &mut cancel, &mut Segments::new()).unwrap();
+    }
+    let last = submit(&mut driver, file, handle, 10 * second, &[first]);
+    let now = |driver: &Driver<Fake>| driver.hardware.now();
+    while now(&driver) < Time(10 * second) {
+        assert_eq!(state(&driver, file, last), Some(State::Queued));
+        let after = driver.progress(Duration::ZERO).after.unwrap();
+        clock.advance(after.max(Duration::from_nanos(1)));
+    }
+    clock.advance(Duration::from_millis(1));
+    driver.progress(Duration::ZERO);
+    assert!(state(&driver, file, last).unwrap().has_ended());
+    assert_eq!(state(&driver, file, first), Some(State::Running));
+}
