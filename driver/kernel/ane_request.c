@@ -27,8 +27,8 @@ static int check(const struct drm_ane_request *words)
 	if (words->program != ANE_HANDLE_NONE)
 		return -ENOENT;
 	if (!words->stream_size || !words->task_count || !words->first_size ||
-	    words->network_id > ANE_NETWORK_ID_MAX || words->task_count > ANE_TASKS_MAX || words->first_size % 4 ||
-	    words->first_size > COPIED_MAX)
+	    words->network_id > ANE_NETWORK_ID_MAX || words->network_id == ANE_FIFO_NID ||
+	    words->task_count > ANE_TASKS_MAX || words->first_size % 4 || words->first_size > COPIED_MAX)
 		return -EINVAL;
 	if (words->bar_count > ANE_BARS_MAX || words->in_fence_count > ANE_IN_FENCES_MAX)
 		return -E2BIG;

@@ -646,7 +646,10 @@ struct drm_ane_program_create {
 	__u32 task_count;
 	/* Input: bytes of the first descriptor, not zero. */
 	__u32 first_size;
-	/* Input: network id, 1 to ANE_NETWORK_ID_MAX; zero leaves it to the driver. */
+	/*
+	 * Input: network id, 1 to ANE_NETWORK_ID_MAX but not ANE_FIFO_NID; zero leaves it to the
+	 * driver.
+	 */
 	__u32 network_id;
 	/* Input: the pool that outputs go back to, or ANE_HANDLE_NONE. */
 	__u32 pool;
@@ -735,7 +738,10 @@ struct drm_ane_request {
 	__u32 priority;
 	/* Input: ANE_REQUEST_ flags. */
 	__u32 flags;
-	/* Input, raw: network id, 1 to ANE_NETWORK_ID_MAX; zero leaves it to the driver. */
+	/*
+	 * Input, raw: network id, 1 to ANE_NETWORK_ID_MAX but not ANE_FIFO_NID; zero leaves it to
+	 * the driver.
+	 */
 	__u32 network_id;
 	/* Input: pointer to struct drm_ane_bar. */
 	__u64 bars;

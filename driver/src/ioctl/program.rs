@@ -9,9 +9,7 @@ use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::handle::NONE;
 use ane_uapi::ioctl::param::{BARS_MAX, PROGRAM_BUFFERS_MAX};
-use ane_uapi::ioctl::program::{
-    NETWORK_ID_MAX, ProgramBinding, ProgramBuffer, ProgramCreate, ProgramDestroy,
-};
+use ane_uapi::ioctl::program::{ProgramBinding, ProgramBuffer, ProgramCreate, ProgramDestroy};
 use ane_uapi::ioctl::stats::Counter;
 
 use super::argument::{each, elements, unless};
@@ -24,6 +22,7 @@ use crate::front::FileId;
 use crate::hardware::BOOTSTRAP_BYTES;
 use crate::journal::told;
 use crate::program::{Load, Part, Program, ProgramId};
+use crate::submit::may_insist;
 
 /// A program in the making: its buffers are held, so they have to be let go if it comes to nothing.
 #[derive(Default)]
@@ -74,7 +73,7 @@ impl<B: Bus> Driver<B> {
     /// Checks what can be checked of a program without its buffers.
     fn check_program(&self, create: &ProgramCreate, context: &Context<'_>) -> Result<RequestInfo> {
         let known = self.clients.file(context.file)?;
-        unless(create.flags != 0 || create.network_id > NETWORK_ID_MAX, Errno::EINVAL)?;
+        unless(create.flags != 0 || !may_insist(create.network_id), Errno::EINVAL)?;
         unless(create.stream_size == 0 || create.text >= create.buffer_count, Errno::EINVAL)?;
         unless(u64::from(create.first_size) > create.stream_size, Errno::EINVAL)?;
         unless(create.first_size > BOOTSTRAP_BYTES, Errno::EINVAL)?;

@@ -5,6 +5,7 @@ use ane_uapi::hw::bar::BarIndex;
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::Iova;
 use ane_uapi::hw::tm::RequestInfo;
+use ane_uapi::ioctl::drm_ane::FIFO_NID;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::handle::NONE;
 use ane_uapi::ioctl::param::{BARS_MAX, CHAIN_MAX, IN_FENCES_MAX, IN_FLIGHT_MAX};
@@ -76,6 +77,12 @@ struct Asked<'a> {
     group: Option<GroupId>,
 }
 
+/// True if a request may insist on a network id, or leave it to the driver. The one that all existing clients have to share
+/// is theirs alone: they would wait for the end of whoever else has it, as giving way does not free it.
+pub(crate) const fn may_insist(network_id: u32) -> bool {
+    network_id <= NETWORK_ID_MAX && network_id != FIFO_NID
+}
+
 /// Checks what can be checked of a request without its buffers.
 fn check<'m>(clients: &Clients, Asked { file, words, memory, .. }: Asked<'m>) -> Result<Bars<'m>, Errno> {
     let known = clients.file(file)?;
@@ -85,7 +92,7 @@ fn check<'m>(clients: &Clients, Asked { file, words, memory, .. }: Asked<'m>) ->
     unless(words.priority < PRIORITY_APPLICATION && !known.user().is_privileged, Errno::EPERM)?;
     let raw = [words.stream_size, words.task_count.into(), words.first_size.into()];
     if words.program == NONE {
-        unless(raw.contains(&0) || words.network_id > NETWORK_ID_MAX, Errno::EINVAL)?;
+        unless(raw.contains(&0) || !may_insist(words.network_id), Errno::EINVAL)?;
     } else {
         unless(raw != [0; 3] || words.network_id != 0, Errno::EINVAL)?;
         known.program(words.program)?;

@@ -53,7 +53,7 @@ use crate::per_number::PerQueue;
 use crate::program::ProgramId;
 use crate::tm::{Place, RequestId};
 
-pub(crate) use admit::Submission;
+pub(crate) use admit::{Submission, may_insist};
 pub(crate) use share::Held;
 
 use limits::Limits;

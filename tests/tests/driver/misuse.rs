@@ -12,6 +12,7 @@ use ane_uapi::ioctl::context::{
     CONTEXT_ANY, CONTEXT_ATTACH, CONTEXT_DETACH, ContextAttach, ContextDetach, ContextPolicy,
 };
 use ane_uapi::ioctl::drm::{GEM_CLOSE, GemClose, VERSION, Version};
+use ane_uapi::ioctl::drm_ane::FIFO_NID;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::{CANCEL, Cancel, Fence, WAIT, Wait};
 use ane_uapi::ioctl::number::Ioctl;
@@ -368,6 +369,7 @@ fn requests() {
             (Errno::EPERM, Request { priority: 1, ..good }),
             (Errno::EINVAL, Request { flags: 4, ..good }),
             (Errno::EINVAL, Request { network_id: 255, ..good }),
+            (Errno::EINVAL, Request { network_id: FIFO_NID, ..good }),
             (Errno::EFAULT, Request { bars: 0, ..good }),
             (Errno::EINVAL, Request { bar_count: 0, ..good }),
             (Errno::E2BIG, many),
@@ -496,6 +498,7 @@ fn programs() {
             (Errno::EINVAL, ProgramCreate { first_size: 0, ..good }),
             (Errno::EINVAL, ProgramCreate { first_size: 0x278, ..good }),
             (Errno::EINVAL, ProgramCreate { network_id: 255, ..good }),
+            (Errno::EINVAL, ProgramCreate { network_id: FIFO_NID, ..good }),
             (Errno::EINVAL, ProgramCreate { pool: 1, ..good }),
             (Errno::ENOENT, ProgramCreate { pool: 50, ..good }),
         ],

@@ -292,7 +292,7 @@ fn request_may_insist_on_its_network_id_and_then_waits_for_it() {
     let fences: Vec<u64> = (0..6)
         .map(|n| {
             submit_with(&mut rig, &loaded, |request| {
-                request.network_id = 0x40;
+                request.network_id = 0x41;
                 request.priority = 2 + n;
             })
             .unwrap()

@@ -70,7 +70,7 @@ abi! {
         pub task_count: u32,
         /// Input: bytes of the first descriptor, not zero.
         pub first_size: u32,
-        /// Input: network id, 1 to ANE_NETWORK_ID_MAX; zero leaves it to the driver.
+        /// Input: network id, 1 to ANE_NETWORK_ID_MAX but not ANE_FIFO_NID; zero leaves it to the driver.
         pub network_id: u32,
         /// Input: the pool that outputs go back to, or ANE_HANDLE_NONE.
         pub pool: u32,

@@ -57,7 +57,7 @@ abi! {
         pub priority: u32,
         /// Input: ANE_REQUEST_ flags.
         pub flags: u32,
-        /// Input, raw: network id, 1 to ANE_NETWORK_ID_MAX; zero leaves it to the driver.
+        /// Input, raw: network id, 1 to ANE_NETWORK_ID_MAX but not ANE_FIFO_NID; zero leaves it to the driver.
         pub network_id: u32,
         /// Input: pointer to struct drm_ane_bar.
         pub bars: u64,

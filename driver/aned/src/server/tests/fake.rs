@@ -41,12 +41,19 @@ pub(crate) struct Fake {
     extents: u64,
     signals: Vec<OwnedFd>,
     arenas: BTreeMap<FileId, Arc<OwnedFd>>,
+    /// It always has more to do at once.
+    is_at_work: bool,
 }
 
 impl Fake {
     /// One whose mappings have that many pieces.
     pub(crate) fn scattered(extents: u64) -> Self {
         Self { extents, ..Self::default() }
+    }
+
+    /// One whose device is always at work.
+    pub(crate) fn at_work() -> Self {
+        Self { is_at_work: true, ..Self::default() }
     }
 }
 
@@ -158,7 +165,7 @@ impl Files for Fake {
     fn push(&mut self) {}
 
     fn progress(&mut self, _: Duration) -> Progress {
-        Progress { is_some: std::mem::take(&mut self.has_news), is_pending: false, after: None }
+        Progress { is_some: std::mem::take(&mut self.has_news), is_pending: self.is_at_work, after: None }
     }
 
     fn wakeup(&self) -> Option<BorrowedFd<'_>> {

@@ -101,6 +101,24 @@ fn call_by_mailbox_that_waits_leaves_the_socket_free_and_is_given_up_by_it() {
 }
 
 #[test]
+fn call_that_is_given_up_while_it_lies_in_the_mailbox_ends() {
+    // The device is at work, so sockets are heard before mailboxes in every round.
+    let rig = Rig::with(Fake::at_work(), Settings::default());
+    let (first, second) = (Boxed::new(&rig), Boxed::new(&rig));
+    let (others, file) = (first.open(), second.open());
+    rig.seen(|_| {
+        // The daemon is stopped at the first one's call, behind its look into the second's mailbox.
+        first.ask(&ioctl(others, 8, ECHO));
+        thread::sleep(Duration::from_millis(50));
+        second.ask(&ioctl(file, 9, WAIT));
+        say(&second.socket, &Request { file: 0, id: 10, ask: Ask::Abandon { call: 9 } }.to_bytes());
+    });
+    assert_eq!(first.answer(), (others, 0));
+    assert_eq!(second.answer(), (file, Errno::EINTR.as_result()));
+    assert_eq!(rig.seen(|journal| (journal.abandoned, journal.wrong)), (1, 0));
+}
+
+#[test]
 fn second_call_in_a_mailbox_whose_first_waits_ends_the_connection() {
     let rig = Rig::new();
     let client = Boxed::new(&rig);
