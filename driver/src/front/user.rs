@@ -1,7 +1,7 @@
 //! Users, and one user's part of the resources that all users share.
 //!
-//! Contexts, open files, connections and the threads that close clients' descriptors are few, and a user may keep one
-//! for ever. So a user without privileges gets one more only while holding fewer than are left: the first user gets
+//! Contexts, open files, requests, connections and the threads that close clients' descriptors are few, and a user may keep
+//! one for ever. So a user without privileges gets one more only while holding fewer than are left: the first user gets
 //! half at most, the next one half of the rest, and however many accounts a person has, something is left for one more.
 //! Nothing is taken back. Users are told apart by their credentials alone, which the front has for certain.
 

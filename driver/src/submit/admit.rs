@@ -17,7 +17,7 @@ use ane_uapi::ioctl::request::{
 use super::{Bound, First, GroupId, Request, Scheduler};
 use crate::bo::{Holder, Use};
 use crate::bus::Bus;
-use crate::clients::{Clients, File};
+use crate::clients::Clients;
 use crate::clock::Time;
 use crate::front::{FileId, Segments};
 use crate::hardware::{BOOTSTRAP_BYTES, Hardware};
@@ -26,7 +26,8 @@ use crate::journal::told;
 use crate::program::{Program, ProgramId};
 use crate::tm::{RequestId, queue_of};
 
-/// Requests of all files together: eight files with the longest chains. Files that share contexts may be more.
+/// Requests of all files together: eight files with the longest chains. Files that share contexts may be more. A user has no
+/// more of them than are left.
 const REQUESTS_MAX: usize = 8 * IN_FLIGHT_MAX as usize * CHAIN_MAX as usize;
 
 /// Why something is not admitted now.
@@ -136,10 +137,12 @@ impl Scheduler {
         if self.has_room(clients, file) { Ok(()) } else { Err(Submission::Full) }
     }
 
-    /// True while a file has less in flight than it may, and all files together.
+    /// True while a file has less in flight than it may, its user, and all files together.
     pub(super) fn has_room(&self, clients: &Clients, file: FileId) -> bool {
-        clients.file(file).is_ok_and(File::has_room)
-            && self.requests.count() < REQUESTS_MAX
+        let Ok(known) = clients.file(file) else { return false };
+        let left = REQUESTS_MAX.saturating_sub(self.requests.count());
+        known.has_room()
+            && known.user().may_take(self.shares.requests_of_user(file), left)
             && !self.shares.has_all_tasks(file)
     }
 

@@ -175,6 +175,12 @@ impl Shares {
         penalty.until(now).map_or(Duration::ZERO, |until| until.since(now))
     }
 
+    /// Requests of the file's user that have not ended.
+    pub(crate) fn requests_of_user(&self, file: FileId) -> usize {
+        let user = self.files.get(&file).and_then(|(user, _)| self.users.get(user));
+        user.map_or(0, |user| usize::try_from(user.requests).unwrap_or(usize::MAX))
+    }
+
     /// True if the file's user has as many tasks under way as the limit permits.
     pub(crate) fn has_all_tasks(&self, file: FileId) -> bool {
         let Some(limit) = self.limits.user_tasks else { return false };

@@ -11,16 +11,21 @@ use ane_tests::client::{Clients, Loaded};
 use ane_tests::daemon::{Daemon, LIMIT};
 use ane_tests::long_task::endless;
 use ane_tests::null_task;
+use ane_uapi::ioctl::context::{CONTEXT_ANY, CONTEXT_ATTACH, ContextAttach, ContextPolicy};
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::{CANCEL, CANCEL_RUNNING, Cancel};
-use ane_uapi::ioctl::request::{REQUEST_NONBLOCK, SUBMIT_REQUEST};
+use ane_uapi::ioctl::param::CHAIN_MAX;
+use ane_uapi::ioctl::request::{Chain, REQUEST_NONBLOCK, Request, SUBMIT_CHAIN, SUBMIT_REQUEST};
 use nix::time::{ClockId, clock_gettime};
-use zerocopy::FromZeros;
+use zerocopy::{FromZeros, IntoBytes};
 
-use super::rig::{MEMORY, result};
+use super::rig::{EmbeddedClients, MEMORY, result, rig};
 
 /// How long a request may take here.
 const LONGEST: Duration = Duration::from_millis(500);
+
+/// Where a client has the requests of a chain.
+const CHAIN: u64 = 0x10_0000;
 
 fn probe(daemon: &Daemon) -> Driver<VhostUser> {
     let settings = Settings { memory_bytes: MEMORY, timeout: LIMIT, ..Settings::default() };
@@ -158,6 +163,44 @@ fn user_who_takes_back_a_request_that_hung_has_a_penalty() {
     let again = open(&mut rig, 1002);
     rig.load(again, &endless);
     assert_eq!(penalties(&mut rig), 2);
+}
+
+#[test]
+fn user_with_as_many_requests_as_there_may_be_leaves_room_for_others() {
+    let mut rig = rig();
+    let null = null_task::program(1);
+    let null = null.program();
+    let open = |rig: &mut EmbeddedClients, user: u32| {
+        let user = User { id: user, is_privileged: false };
+        rig.driver.open(Credentials { process: user.id, user }).unwrap()
+    };
+    let submit = |rig: &mut EmbeddedClients, loaded: &Loaded| {
+        let (request, mut memory) = loaded.request();
+        memory.push(CHAIN, vec![request; CHAIN_MAX as usize].as_bytes().to_vec());
+        let mut chain = Chain {
+            requests: CHAIN,
+            request_count: CHAIN_MAX,
+            request_size: size_of::<Request>() as u32,
+            flags: REQUEST_NONBLOCK,
+            ..Chain::new_zeroed()
+        };
+        rig.ioctl_with(loaded.file, &SUBMIT_CHAIN, &mut chain, &mut memory)
+    };
+    // Nothing starts before the driver gets to run, so all of them are there together.
+    for _ in 0..9 {
+        let file = open(&mut rig, 1001);
+        let mut attach = ContextAttach {
+            policy: ContextPolicy::Share as u32,
+            context: CONTEXT_ANY,
+            ..ContextAttach::new_zeroed()
+        };
+        rig.ioctl(file, &CONTEXT_ATTACH, &mut attach).unwrap();
+        let loaded = rig.load(file, &null);
+        while submit(&mut rig, &loaded).is_ok() {}
+    }
+    let other = open(&mut rig, 1002);
+    let loaded = rig.load(other, &null);
+    assert_eq!(submit(&mut rig, &loaded), Ok(()));
 }
 
 /// When so much time has passed, on the driver's clock.
