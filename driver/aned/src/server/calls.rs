@@ -90,7 +90,11 @@ impl<F: Files> Calls<F> {
             return Err(Malformed::Order(kind.name()).into());
         }
         match request.ask {
-            Ask::Abandon { call } => return self.abandon(client, call),
+            Ask::Abandon { call } => {
+                // Sockets are heard before mailboxes, so the call may lie there still.
+                self.take_from_mailbox(client, &mut Vec::new())?;
+                return self.abandon(client, call);
+            }
             Ask::Kick => {
                 client.mailbox.iter_mut().for_each(Mailbox::watch);
                 return Ok(());
