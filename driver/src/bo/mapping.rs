@@ -76,6 +76,7 @@ impl Space {
         }
         if mapping.is_immovable() {
             self.movable.give(place);
+            self.chances = self.chances.wrapping_add(1);
         }
         buffer.pages.unpin();
         self.by_place.remove(&place.first);

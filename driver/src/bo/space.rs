@@ -97,6 +97,8 @@ pub struct Space {
     /// The addresses that would be free if every mapping that may ever be evicted were.
     pub(super) movable: FreeRuns,
     pub(super) now: u64,
+    /// How often something happened that may have made room for a request.
+    pub(super) chances: u64,
     pub(super) counters: Counters,
     pub(super) is_checking: bool,
     /// The declarations that a device in checking mode has not got yet.
@@ -117,6 +119,7 @@ impl Space {
             idle: Queue::default(),
             movable: FreeRuns::new(GIVEN_OUT),
             now: 0,
+            chances: 0,
             counters: Counters::default(),
             is_checking,
             declarations: Vec::new(),
@@ -143,6 +146,18 @@ impl Space {
     pub const fn counters(&self) -> Counters {
         let mapped_bytes = (self.mapper.mapped_pages() as u64) << PAGE_SHIFT;
         Counters { mapped_bytes, ..self.counters }
+    }
+
+    /// Changes whenever there may be room for a request that found none. What can be evicted is room from the start, so neither
+    /// eviction makes any nor the end of such a mapping.
+    pub const fn chances(&self) -> u64 {
+        self.chances
+    }
+
+    /// How often work asked for its places.
+    #[cfg(test)]
+    pub(crate) const fn begun(&self) -> u64 {
+        self.now
     }
 
     /// Makes a buffer as a client asked for it, which has one handle.

@@ -34,12 +34,12 @@ impl Space {
         // All are in use before the first is given a place, or it might take another's.
         for (index, &one) in uses.iter().enumerate() {
             if let Err(why) = self.start(one) {
-                self.finish(uses.get(..index).unwrap_or_default());
+                self.let_go(uses.get(..index).unwrap_or_default());
                 return Err(why);
             }
         }
         places.clear();
-        self.settle_places(bus, uses, places).inspect_err(|_| self.finish(uses))
+        self.settle_places(bus, uses, places).inspect_err(|_| self.let_go(uses))
     }
 
     fn start(&mut self, one: Use) -> Result<()> {
@@ -60,6 +60,11 @@ impl Space {
 
     /// Work that [`Space::begin`] made sure of has ended, however it did. Once for each time it was begun.
     pub fn finish(&mut self, uses: &[Use]) {
+        self.let_go(uses);
+        self.chances = self.chances.wrapping_add(1);
+    }
+
+    fn let_go(&mut self, uses: &[Use]) {
         for one in uses {
             let id = one.buffer;
             let Ok(buffer) = self.buffers.get_mut(id.0.raw()) else { continue };
@@ -98,6 +103,7 @@ impl Space {
             mapping.keepers = mapping.keepers.saturating_sub(1);
             if let Some(place) = mapping.place.filter(|_| was_immovable && !mapping.is_immovable()) {
                 self.movable.give(place);
+                self.chances = self.chances.wrapping_add(1);
                 queue(&mut self.idle, id, number, mapping);
             }
         }

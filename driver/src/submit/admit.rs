@@ -287,7 +287,8 @@ impl Scheduler {
 
     /// Gives the mappings of a request their places, from now on until it ends.
     ///
-    /// While other requests of the context take up the room, it has to wait for that, and it is no error.
+    /// While other requests of the context take up the room, it has to wait for that, and it is no error. Room is only looked
+    /// for again once some may have become free, since that takes long where much could be evicted.
     pub(super) fn map_request<B: Bus>(
         &mut self,
         hardware: &mut Hardware<B>,
@@ -299,6 +300,10 @@ impl Scheduler {
         }
         let context = request.context;
         let (bus, space) = hardware.reach(context).ok_or(Errno::EINVAL)?;
+        let chances = space.chances();
+        if request.no_room == Some(chances) {
+            return Ok(());
+        }
         match space.begin(bus, &request.uses, &mut request.places) {
             Ok(()) => {
                 request.is_mapped = true;
@@ -309,7 +314,13 @@ impl Scheduler {
                 let is_other = |(other, request): (RequestId, &Request)| {
                     other != id && request.context == context && request.is_mapped
                 };
-                if errno == Errno::ENOSPC && self.requests.iter().any(is_other) { Ok(()) } else { Err(errno) }
+                if errno != Errno::ENOSPC || !self.requests.iter().any(is_other) {
+                    return Err(errno);
+                }
+                if let Some(request) = self.requests.get_mut(id) {
+                    request.no_room = Some(chances);
+                }
+                Ok(())
             }
         }
     }

@@ -120,6 +120,8 @@ struct Request {
     places: Vec<IovaRange>,
     /// The mappings are in use, and so stay where they are.
     is_mapped: bool,
+    /// Its context had no room for its mappings when [`Space::chances`](crate::bo::Space::chances) was this.
+    no_room: Option<u64>,
     /// Fences of its file that have to complete first.
     waits: [u64; IN_FENCES_MAX as usize + 1],
     waits_count: usize,
@@ -152,6 +154,7 @@ impl Default for Request {
             uses: Vec::new(),
             places: Vec::new(),
             is_mapped: false,
+            no_room: None,
             waits: [0; IN_FENCES_MAX as usize + 1],
             waits_count: 0,
             pooled: Vec::new(),

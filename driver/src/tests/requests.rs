@@ -3,21 +3,22 @@
 use std::time::Duration;
 
 use ane_uapi::hw::usage::Usage;
-use ane_uapi::ioctl::buffer::{BO_CREATE, BO_FIXED_ADDRESS, BoCreate};
+use ane_uapi::ioctl::buffer::{BO_CREATE, BO_FIXED_ADDRESS, BO_PINNED, BoCreate};
+use ane_uapi::ioctl::drm::{GEM_CLOSE, GemClose};
 use ane_uapi::ioctl::fence::{CANCEL, Cancel};
 use ane_uapi::ioctl::request::{Bar, PRIORITY_DEFAULT, Request, SUBMIT_REQUEST};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::*;
 use crate::clock::Time;
+use crate::dart::{GIVEN_OUT, address_of};
 use crate::fence::State;
 
 const BARS: u64 = 0x1000;
 const FENCES: u64 = 0x2000;
 
-/// A buffer of one page; at that address, if it is not zero.
-fn buffer(driver: &mut Driver<Fake>, file: FileId, address: u64) -> u32 {
-    let flags = if address == 0 { 0 } else { BO_FIXED_ADDRESS };
+/// A buffer of one page, at that address if a flag says so.
+fn buffer(driver: &mut Driver<Fake>, file: FileId, flags: u32, address: u64) -> u32 {
     let usage = Usage::Program as u32;
     let mut create =
         BoCreate { size: 0x4000, usage, flags, device_address: address, ..BoCreate::new_zeroed() };
@@ -55,7 +56,7 @@ fn state(driver: &Driver<Fake>, file: FileId, fence: u64) -> Option<State> {
 fn deadline_is_kept_also_behind_more_alarms_than_are() {
     let (mut driver, clock) = driver();
     let file = open(&mut driver);
-    let handle = buffer(&mut driver, file, 0);
+    let handle = buffer(&mut driver, file, 0, 0);
     let first = submit(&mut driver, file, handle, 0, &[]);
     let second = 1_000_000_000;
     for n in 0..2000 {
@@ -74,4 +75,30 @@ fn deadline_is_kept_also_behind_more_alarms_than_are() {
     driver.progress(Duration::ZERO);
     assert!(state(&driver, file, last).unwrap().has_ended());
     assert_eq!(state(&driver, file, first), Some(State::Running));
+}
+
+#[test]
+fn request_that_waits_for_room_looks_for_it_only_when_some_may_have_become_free() {
+    let (mut driver, _) = driver();
+    let file = open(&mut driver);
+    let address = u64::from(address_of(GIVEN_OUT).0);
+    // Of two that have to lie at one address only one can be in use.
+    let handles = [address, address].map(|address| buffer(&mut driver, file, BO_FIXED_ADDRESS, address));
+    let fences = handles.map(|handle| submit(&mut driver, file, handle, 0, &[]));
+    let begun = |driver: &Driver<Fake>| driver.hardware.space(file).unwrap().begun();
+    driver.progress(Duration::ZERO);
+    assert_eq!(fences.map(|fence| state(&driver, file, fence)), [State::Running, State::Queued].map(Some));
+    let before = begun(&driver);
+    for _ in 0..100 {
+        driver.progress(Duration::ZERO);
+    }
+    assert_eq!(begun(&driver), before);
+    // A buffer that goes leaves room only if it could not have been evicted.
+    for (flags, searches) in [(0, 0), (BO_PINNED, 1)] {
+        let other = buffer(&mut driver, file, BO_FIXED_ADDRESS | flags, address + 0x4000);
+        let mut close = GemClose { handle: other, padding: 0 };
+        ioctl(&mut driver, file, &GEM_CLOSE, &mut close, &mut Segments::new()).unwrap();
+        driver.progress(Duration::ZERO);
+        assert_eq!(begun(&driver), before + searches);
+    }
 }

@@ -9,7 +9,9 @@ use ane_driver::MappingInfo;
 use ane_driver::front::{Call, FileId, Files, Segments};
 use ane_tests::client::{Buffer, Loaded};
 use ane_uapi::hw::usage::Usage;
-use ane_uapi::ioctl::buffer::{BO_INFO, BO_MAP, BO_UNMAP, BoInfo, BoMap, BoUnmap};
+use ane_uapi::ioctl::buffer::{
+    BO_CREATE, BO_FIXED_ADDRESS, BO_INFO, BO_MAP, BO_UNMAP, BoCreate, BoInfo, BoMap, BoUnmap,
+};
 use ane_uapi::ioctl::context::{CONTEXT_ANY, CONTEXT_ATTACH, ContextAttach, ContextPolicy};
 use ane_uapi::ioctl::drm::{GEM_CLOSE, GemClose};
 use ane_uapi::ioctl::errno::Errno;
@@ -282,6 +284,39 @@ fn eventfd_is_written_to_when_its_request_has_ended() {
     assert_eq!(event.read(), Ok(1));
     let other = event.as_fd().try_clone_to_owned().unwrap();
     assert_eq!(rig.driver.signal(file, fence + 1, other), Err(Errno::ENODATA));
+}
+
+#[test]
+fn request_whose_address_another_one_uses_begins_when_that_has_ended() {
+    let mut rig = rig();
+    let file = rig.open();
+    let Some(loaded) = sum(&mut rig, file) else { return };
+    let mut info = BoInfo { handle: loaded.bar(4).handle, ..BoInfo::new_zeroed() };
+    rig.ioctl(file, &BO_INFO, &mut info).unwrap();
+    let address = 0x1000_0000;
+    let outputs = [(); 2].map(|()| {
+        let mut create = BoCreate {
+            size: info.size,
+            usage: Usage::Output as u32,
+            flags: BO_FIXED_ADDRESS,
+            device_address: address,
+            ..BoCreate::new_zeroed()
+        };
+        rig.ioctl(file, &BO_CREATE, &mut create).unwrap();
+        create.handle
+    });
+    let fences = outputs.map(|handle| {
+        let (mut request, mut memory) = loaded.request();
+        let mut bars = loaded.entries();
+        bars.iter_mut().filter(|bar| bar.index == 4).for_each(|bar| bar.handle = handle);
+        memory.push(AT, bars.as_bytes().to_vec());
+        request.bars = AT;
+        rig.ioctl_with(file, &SUBMIT_REQUEST, &mut request, &mut memory).unwrap();
+        request.out_fence
+    });
+    for fence in fences {
+        assert_eq!(result(&rig.wait(file, fence)), Ok(()));
+    }
 }
 
 #[test]
