@@ -111,7 +111,8 @@ impl<B: Bus> Files for Driver<B> {
         }
         let Self { hardware, clients, scheduler } = self;
         scheduler.purge_closed(hardware, clients);
-        scheduler.schedule(hardware, clients);
+        // A client that is gone may leave many files, and one pass is enough for all.
+        scheduler.note_room();
     }
 
     fn ioctl(&mut self, file: FileId, call: &mut Call) -> Poll<Result<(), Errno>> {

@@ -126,7 +126,8 @@ pub trait Files {
     /// As for attaching a context: `EBUSY` if none is free; `ENOMEM`.
     fn arena(&mut self, file: FileId) -> Result<Arc<OwnedFd>, Errno>;
 
-    /// True if calls have left something that the device does not know of yet: requests that were submitted.
+    /// True if calls have left something that the device does not know of yet: requests that were submitted, or that may
+    /// start because a file was closed.
     fn has_queued(&self) -> bool;
 
     /// Tells the device of it. [`Files::progress`] does so too, so this is for a front that may not come to that soon.

@@ -215,7 +215,7 @@ pub(crate) struct Scheduler {
     aborted: PerQueue<Time>,
     /// A request that is with the device is to end.
     has_stopped: bool,
-    /// Requests were submitted that the scheduler has not tried to start yet.
+    /// Requests were submitted that the scheduler has not tried to start yet, or may start now that they waited.
     has_queued: bool,
 }
 
@@ -257,9 +257,14 @@ impl Scheduler {
         self.shares.held(file, now)
     }
 
-    /// True if a request was submitted that the scheduler has not tried to start yet.
+    /// True if a request was submitted that the scheduler has not tried to start yet, or one may start now that waited.
     pub(crate) const fn has_queued(&self) -> bool {
         self.has_queued
+    }
+
+    /// A file is gone that others may have waited for.
+    pub(crate) const fn note_room(&mut self) {
+        self.has_queued = true;
     }
 
     /// When the turn of a request is over that others may wait for.

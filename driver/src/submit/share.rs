@@ -15,7 +15,7 @@
 mod account;
 mod order;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use self::account::Account;
@@ -33,6 +33,9 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 pub(crate) struct Shares {
     users: BTreeMap<u32, Account>,
     files: BTreeMap<FileId, (u32, Account)>,
+    /// The files that another one may have to wait for, and perhaps some more: those with a request on the device, and those
+    /// whose last one ended a moment ago. They are few, however many files there are.
+    expected: BTreeSet<FileId>,
     /// The least time of a user, among those who were there last. It never falls.
     floor: u64,
     /// When the last request left the engine.
@@ -83,10 +86,9 @@ impl Shares {
     /// A file that is gone.
     pub(crate) fn closed(&mut self, file: FileId, now: Time) {
         self.files.remove(&file);
-        let files = &self.files;
-        self.users.retain(|user, account| {
-            now < account.left.after(REMEMBERED) || files.values().any(|(owner, _)| owner == user)
-        });
+        self.expected.remove(&file);
+        let owners: BTreeSet<u32> = self.files.values().map(|(owner, _)| *owner).collect();
+        self.users.retain(|user, account| now < account.left.after(REMEMBERED) || owners.contains(user));
     }
 
     /// A request of so many tasks waits for its turn.
@@ -110,6 +112,7 @@ impl Shares {
 
     /// A request went to the device.
     pub(crate) fn started(&mut self, file: FileId) {
+        self.expected.insert(file);
         self.for_both(file, |account| account.running = account.running.saturating_add(1));
     }
 
@@ -141,6 +144,7 @@ impl Shares {
             self.free_since = now;
         }
         self.for_both(file, |account| account.ended(tasks, ran, now));
+        self.expected.insert(file);
         self.raise_floors(file, now);
     }
 
@@ -201,8 +205,11 @@ impl Shares {
         self.kept = self.kept.or_else(|| Some((self.awaited(file, now)?, now)));
     }
 
-    /// Charges the time for which the engine was kept free to the file that it was kept for.
+    /// Charges the time for which the engine was kept free to the file that it was kept for, and forgets files that none has
+    /// to wait for any more.
     pub(crate) fn settle(&mut self, now: Time) {
+        let files = &self.files;
+        self.expected.retain(|file| files.get(file).is_some_and(|(_, account)| account.may_be_awaited(now)));
         if let Some((file, since)) = self.kept.take() {
             self.for_both(file, |account| account.charge(now.since(since)));
         }
@@ -238,6 +245,24 @@ mod tests {
     fn run(shares: &mut Shares, file: u64, from: u64, to: u64) {
         shares.submitted(FileId(file), 1, at(from));
         serve(shares, file, from, to);
+    }
+
+    #[test]
+    fn files_that_others_may_wait_for_are_those_that_just_ran_however_many_there_are() {
+        let many: Vec<_> = (1..=1000).map(|file| (file, 1000)).collect();
+        let mut shares = shares(&many);
+        assert_eq!(shares.expected.len(), 0);
+        for file in 1..=1000 {
+            shares.submitted(FileId(file), 1, at(0));
+        }
+        serve(&mut shares, 7, 0, 1);
+        shares.started(FileId(8));
+        shares.settle(at(1));
+        assert_eq!(shares.expected, BTreeSet::from([FileId(7), FileId(8)]));
+        shares.settle(at(10));
+        assert_eq!(shares.expected, BTreeSet::from([FileId(8)]));
+        shares.closed(FileId(8), at(10));
+        assert!(shares.expected.is_empty());
     }
 
     #[test]

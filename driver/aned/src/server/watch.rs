@@ -34,7 +34,8 @@ impl<F: Files> Server<F> {
     pub(super) fn timeout(&self, now: Instant, progress: &Progress, times: Times) -> Option<Timespec> {
         let Times { looked, heard, end } = times;
         let is_polling = !self.poll.is_zero() && now.saturating_duration_since(heard) < self.poll;
-        if progress.is_pending || is_polling || self.has_offers() {
+        // Offers and clients that went behind the last look leave something for the device, too.
+        if progress.is_pending || is_polling || self.has_offers() || self.calls.driver.has_queued() {
             return Some(NOT_AT_ALL);
         }
         let due = progress.after.map(|after| after.saturating_sub(now.saturating_duration_since(looked)));

@@ -40,6 +40,11 @@ impl Account {
         self.running > 0 || self.requests == 0 && now < self.left.after(BACK_SOON)
     }
 
+    /// True if it is awaited, or may be without another request of it that starts or ends.
+    pub(super) fn may_be_awaited(&self, now: Time) -> bool {
+        self.running > 0 || now < self.left.after(BACK_SOON)
+    }
+
     pub(super) fn charge(&mut self, time: Duration) {
         self.used = self.used.saturating_add(nanoseconds(time));
     }

@@ -55,16 +55,16 @@ impl Shares {
         let &(user, account) = self.files.get(&file)?;
         let total = self.users.get(&user)?.used;
         let is_behind = |other: u64, own: u64| other.saturating_add(nanoseconds(LEAD)) < own;
-        let mut others = self.files.iter().filter(|(other, _)| **other != file);
-        let found = others.find(|(_, (owner, other))| {
+        let mut others = self.expected.iter().copied().filter(|&other| other != file);
+        others.find(|other| {
+            let Some((owner, other)) = self.files.get(other) else { return false };
             other.is_awaited(now)
                 && if *owner == user {
                     is_behind(other.used, account.used)
                 } else {
                     self.users.get(owner).is_some_and(|other| is_behind(other.used, total))
                 }
-        });
-        found.map(|(other, _)| *other)
+        })
     }
 
     /// True if a file that waits goes before one whose request has had the engine for so long in this turn: its user had no
