@@ -161,15 +161,23 @@ impl<F: Files> Calls<F> {
             Ask::Close => {
                 let file = client.files.remove(&number).ok_or(Errno::EBADF)?;
                 self.void(client, number);
+                self.unmap_all(file, client.forget_maps(number));
                 self.release(file);
                 Ok(Said::done(number))
             }
             Ask::Map { offset, bytes, from } => {
                 let file = self.file(client, number)?;
-                self.map(file, offset, bytes, from, number)
+                let said = self.map(file, offset, bytes, from, number)?;
+                if from == 0 {
+                    client.mapped(number, offset, bytes);
+                }
+                Ok(said)
             }
             Ask::Unmap { offset, bytes } => {
                 let file = self.file(client, number)?;
+                if !client.unmapped(number, offset, bytes) {
+                    return Err(Errno::EINVAL);
+                }
                 self.driver.unmap(file, offset, bytes).map(|()| Said::done(number))
             }
             Ask::Signal { fence } => {
@@ -255,12 +263,12 @@ impl<F: Files> Calls<F> {
     }
 
     fn map(&mut self, file: FileId, offset: u64, bytes: u64, from: u64, number: u32) -> Result<Said, Errno> {
+        let start = usize::try_from(from).map_err(|_| Errno::EINVAL)?;
         let extents = self.driver.map(file, offset, bytes)?;
         if from != 0 {
             // Told once more, not mapped once more.
             self.driver.unmap(file, offset, bytes)?;
         }
-        let start = usize::try_from(from).map_err(|_| Errno::EINVAL)?;
         let rest = extents.get(start..).ok_or(Errno::EINVAL)?;
         let (pieces, files) = pieces(rest);
         let said = Said::with(number, |body| answer::pieces(body, &pieces, files.len(), extents.len()));
@@ -309,11 +317,20 @@ impl<F: Files> Calls<F> {
                 self.driver.abandon(file, call);
             }
         }
-        for file in std::mem::take(&mut client.files).into_values() {
+        for (number, file) in std::mem::take(&mut client.files) {
+            self.unmap_all(file, client.forget_maps(number));
             self.release(file);
         }
         self.shares.note_signals(client.user(), client.signals(), 0);
         client.into_socket()
+    }
+
+    /// Ends what a client had mapped of a file. Others may hold the file, or the memory of its context.
+    fn unmap_all(&mut self, file: FileId, ranges: impl Iterator<Item = (u64, u64)>) {
+        for (offset, bytes) in ranges {
+            // It was mapped.
+            let _ = self.driver.unmap(file, offset, bytes);
+        }
     }
 
     fn release(&mut self, file: FileId) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ane_uapi::ioctl::errno::Errno;
 use rustix::fs::fstat;
 
-use super::fake::{ECHO, FAIL, Fake, RELEASE, WAIT};
+use super::fake::{ECHO, FAIL, Fake, Journal, RELEASE, WAIT};
 use super::{LIMIT, Rig};
 use crate::server::Settings;
 use ane_driver::front::Segments;
@@ -223,4 +223,29 @@ fn thousand_files_one_after_the_other_leave_nothing() {
     drop(client);
     rig.until(|journal| journal.open.is_empty());
     assert_eq!(rig.seen(|journal| (journal.closed, journal.wrong)), (1000, 0));
+}
+
+#[test]
+fn mappings_of_a_client_end_with_it_and_with_its_file_while_others_hold_that() {
+    let rig = Rig::new();
+    let owner = rig.client();
+    let opened = owner.open().unwrap();
+    let mappings = |count| move |journal: &Journal| journal.mappings == count;
+    owner.map(opened.file, 0, 0x4000).unwrap();
+    {
+        let other = rig.client();
+        let [first, second] = [(); 2].map(|()| other.attach(opened.token).unwrap());
+        for (file, offset) in [(first, 0), (first, 0x4000), (first, 0x4000), (second, 0)] {
+            other.map(file, offset, 0x4000).unwrap();
+        }
+        assert_eq!(rig.seen(|journal| journal.mappings), 5);
+        let wrong = other.unmap(second, 0x4000, 0x4000).unwrap_err();
+        assert_eq!(wrong.errno(), Errno::EINVAL, "it was mapped by the other number");
+        other.close(first).unwrap();
+        rig.until(mappings(2));
+    }
+    rig.until(mappings(1));
+    assert_eq!(rig.seen(|journal| (journal.closed, journal.wrong)), (0, 0));
+    owner.unmap(opened.file, 0, 0x4000).unwrap();
+    rig.until(mappings(0));
 }
