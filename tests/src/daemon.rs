@@ -265,14 +265,23 @@ impl RestartableDaemon {
             .expect("the device starts")
     }
 
+    /// Kills it.
+    ///
+    /// # Panics
+    ///
+    /// If it has ended before.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("the device is there");
+        self.child.wait().expect("it was ours");
+    }
+
     /// Kills it and starts another.
     ///
     /// # Panics
     ///
     /// If it has ended before, or another does not start.
     pub fn restart(&mut self) {
-        self.child.kill().expect("the device is there");
-        self.child.wait().expect("it was ours");
+        self.kill();
         self.child = Self::spawn(&self.socket);
     }
 }

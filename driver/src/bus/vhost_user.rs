@@ -9,6 +9,7 @@ mod share;
 mod time_limit;
 
 use std::mem::MaybeUninit;
+use std::net::Shutdown;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,9 @@ use ane_uapi::wire::event::Event;
 use ane_uapi::wire::sideband::{Declaration, Regions};
 use ane_uapi::wire::{EVENT_QUEUE, QUEUES};
 use rustix::event::{Timespec, epoll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use vhost::vhost_user::message::{VhostUserConfigFlags, VhostUserHeaderFlag, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
 use vhost::{VhostBackend, VringConfigData};
@@ -70,6 +73,10 @@ impl Default for Settings {
         }
     }
 }
+
+/// How long a device that is looked for may take to say what it is (Chosen: it answers at once, and nobody is served
+/// meanwhile).
+const GREETING: Duration = Duration::from_millis(500);
 
 pub struct VhostUser {
     settings: Settings,
@@ -217,24 +224,34 @@ impl VhostUser {
     /// Speaks with the device at the other end of `socket`.
     pub fn over(socket: UnixStream, settings: Settings) -> Result<Self> {
         let all = DmaMemory::new(MEMORY_BASE, MESSAGES + settings.memory_bytes)?;
-        Self::start(socket, settings, all, Arenas::new())
+        Self::start(socket, (settings, settings.timeout), all, Arenas::new())
     }
 
     /// Connects again, to a device that knows nothing of before: after the process of the other one has ended. It
     /// reaches the same memory, arenas included, at the same addresses. Events and answers of before are lost.
     pub fn reconnect(&mut self, path: &Path) -> Result<()> {
-        let socket = UnixStream::connect(path).map_err(transport("connecting to the device"))?;
+        self.reconnect_within(path, self.settings.timeout)
+    }
+
+    /// The same, to a device that has `limit` to say what it is.
+    fn reconnect_within(&mut self, path: &Path, limit: Duration) -> Result<()> {
+        let socket = connect_at_once(path).map_err(transport("connecting to the device"))?;
         let all = self.shared.all.clone();
         *self = Self {
             path: Some(path.to_owned()),
-            ..Self::start(socket, self.settings, all, self.shared.arenas.clone())?
+            ..Self::start(socket, (self.settings, limit), all, self.shared.arenas.clone())?
         };
         Ok(())
     }
 
-    fn start(socket: UnixStream, settings: Settings, all: DmaMemory, arenas: Arenas) -> Result<Self> {
+    fn start(
+        socket: UnixStream,
+        (settings, limit): (Settings, Duration),
+        all: DmaMemory,
+        arenas: Arenas,
+    ) -> Result<Self> {
         let line = socket.try_clone().map_err(transport("copying the connection's descriptor"))?;
-        let met = within(&line, settings.timeout, || introduce(socket, settings, &all, arenas));
+        let met = within(&line, limit, || introduce(socket, settings, &all, arenas));
         let (queues, shared) = met.map_err(|why| match why {
             BusError::TimedOut { limit } => BusError::Busy { limit },
             other => other,
@@ -242,6 +259,15 @@ impl VhostUser {
         let memory = all.part(MESSAGES, settings.memory_bytes)?;
         Ok(Self { settings, path: None, memory, line, requests: Requests::new(queues), shared })
     }
+}
+
+/// Connects to a socket, unless that takes a while: a device that is stopped lets no more wait than it has room for.
+fn connect_at_once(path: &Path) -> rustix::io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    fcntl_setfl(&socket, fcntl_getfl(&socket)? - OFlags::NONBLOCK)?;
+    Ok(socket.into())
 }
 
 /// Everything that is said before the queues are used.
@@ -359,6 +385,8 @@ impl Bus for VhostUser {
         // One that did not answer may have hung up since.
         self.requests.carrier_mut().doorbell_mut().sleep(EVENT_QUEUE, Duration::ZERO)?;
         let path = self.path.clone().ok_or(BusError::Lacks { feature: "an address" })?;
-        self.reconnect(&path)
+        // Nothing is left that the old connection is for, and a device that was stopped serves it first.
+        let _ = self.line.shutdown(Shutdown::Both);
+        self.reconnect_within(&path, self.settings.timeout.min(GREETING))
     }
 }

@@ -18,6 +18,9 @@ use crate::tm::{RequestId, manager};
 /// How often a lost device is looked for.
 const SEARCH: Duration = Duration::from_millis(20);
 
+/// The pause after a search that took long, in lengths of that search: calls are answered meanwhile, and not during it.
+const PAUSES: u32 = 4;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Health {
     /// It takes work.
@@ -96,11 +99,12 @@ impl<B: Bus> Hardware<B> {
             self.ring_at(at);
             return false;
         }
-        let next = now.after(SEARCH);
-        self.health = Health::Lost(next);
-        self.ring_at(next);
         let before = *self.bus.config();
         if self.bus.find_again().is_err() || *self.bus.config() != before || self.start_anew().is_err() {
+            let took = self.now().since(now);
+            let next = self.now().after(SEARCH.max(took.saturating_mul(PAUSES)));
+            self.health = Health::Lost(next);
+            self.ring_at(next);
             return false;
         }
         log::info!(target: "ane::driver", "device was found again");

@@ -1,17 +1,20 @@
 //! A device that misbehaves: queues that get stuck, interrupts that are lost, completions that name nobody, and a
 //! process that is gone.
 
+use std::os::unix::net::UnixListener;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ane_driver::Driver;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
-use ane_driver::front::Files;
+use ane_driver::front::{Credentials, Files, User};
 use ane_tests::client::Clients;
-use ane_tests::daemon::{Daemon, LIMIT};
+use ane_tests::daemon::{Daemon, LIMIT, RestartableDaemon};
 use ane_tests::null_task;
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::{CANCEL, CANCEL_RUNNING, Cancel};
 use ane_uapi::ioctl::stats::Counter;
+use nix::sys::socket::{Backlog, listen};
 use zerocopy::FromZeros;
 
 use super::rig::{assert_sum, counter, inject, result, rig, sum};
@@ -62,6 +65,42 @@ fn queue_that_is_stuck_ends_its_request_by_the_devices_deadline_and_the_next_one
     assert!((Duration::from_millis(1500)..LIMIT).contains(&start.elapsed()));
     assert_eq!(result(&rig.wait(file, next)), Ok(()));
     assert_eq!(counter(&mut rig, file, false, Counter::TimedOut), 1);
+}
+
+#[test]
+fn device_that_says_nothing_when_it_is_looked_for_keeps_nobody_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ane.sock");
+    let mut device = RestartableDaemon::start(&path);
+    while !path.exists() {
+        thread::yield_now();
+    }
+    // A device has this long for everything but that.
+    let settings = Settings { timeout: LIMIT, ..Settings::default() };
+    let mut rig = Clients::new(Driver::probe(VhostUser::connect(&path, settings).unwrap()).unwrap());
+    let file = rig.open();
+    let loaded = rig.load(file, &null_task::program(1).program());
+    device.kill();
+    std::fs::remove_file(&path).unwrap();
+    // There is room for one connection that waits, and nobody takes it.
+    let silent = UnixListener::bind(&path).unwrap();
+    listen(&silent, Backlog::new(0).unwrap()).unwrap();
+    let start = Instant::now();
+    let who = Credentials { process: 1, user: User { id: 1, is_privileged: false } };
+    for _ in 0..5 {
+        rig.driver.progress(LIMIT);
+        assert_eq!(rig.driver.open(who), Err(Errno::ENODEV));
+    }
+    assert!(start.elapsed() < LIMIT, "{:?}", start.elapsed());
+    drop(silent);
+    std::fs::remove_file(&path).unwrap();
+    let _device = RestartableDaemon::start(&path);
+    let end = Instant::now() + LIMIT;
+    while rig.driver.open(who).is_err() {
+        assert!(Instant::now() < end, "the device was not found again");
+        rig.driver.progress(LIMIT);
+    }
+    assert_eq!(result(&rig.run(&loaded)), Ok(()));
 }
 
 #[test]
