@@ -18,9 +18,9 @@ const MAPPED: u32 = 0x20_0000;
 const MEMORY: usize = 12 << 20;
 
 /// An operation of the neural engine, as MACCfg (td 4.4), with bit 20 as every compiler sets it.
-pub(crate) const MULTIPLY: u32 = 0x10_0000;
-pub(crate) const CHANNEL_SUM: u32 = 0x10_0008;
-pub(crate) const CHANNEL_MAXIMUM: u32 = 0x10_000B;
+pub(crate) const MULTIPLY: u32 = 0x10_1c00;
+pub(crate) const CHANNEL_SUM: u32 = 0x10_1c08;
+pub(crate) const CHANNEL_MAXIMUM: u32 = 0x10_1c0b;
 pub(crate) const PASS_THROUGH: u32 = 0x10_000C;
 /// Nonlinearities, to be added to one of the above.
 pub(crate) const RELU: u32 = 1 << 16;

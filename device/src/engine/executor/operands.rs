@@ -221,7 +221,7 @@ fn source_leaves(unknown: &mut Unknown, source: &Source, batch: u32) {
 /// The same for the result.
 pub(super) fn result_leaves(unknown: &mut Unknown, sink: &Sink, batch: u32) {
     if let Some((place, len)) = sink.spoils {
-        unknown.mark(place.base, len);
+        unknown.mark(place.batch(batch).base, len);
     }
     match (sink.chip, sink.memory) {
         (Some(place), None) => chip::know(unknown, place.batch(batch), sink.shape),

@@ -259,7 +259,7 @@ impl ReferenceMachine {
                 self.write_chip(chip, tensor)?;
                 self.forget(chip, tensor.extents);
             }
-            2 => self.forget_window(task, on_chip(task, 0x4834, width, Repetition::default())),
+            2 => self.forget_window(task, chip),
             // Reading: what passes straight to the next task goes through no window.
             _ => {
                 self.passed = Some(tensor.clone());

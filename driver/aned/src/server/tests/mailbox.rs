@@ -115,7 +115,7 @@ fn call_that_is_given_up_while_it_lies_in_the_mailbox_ends() {
     });
     assert_eq!(first.answer(), (others, 0));
     assert_eq!(second.answer(), (file, Errno::EINTR.as_result()));
-    assert_eq!(rig.seen(|journal| (journal.abandoned, journal.wrong)), (1, 0));
+    rig.until(|journal| (journal.abandoned, journal.wrong) == (1, 0));
 }
 
 #[test]

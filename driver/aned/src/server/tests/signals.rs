@@ -37,5 +37,5 @@ fn signal_ends_a_call_that_waits_and_the_next_call_is_served() {
     }
     assert_eq!(waiting.join().unwrap().unwrap_err().errno(), Errno::EINTR);
     client.ioctl(file, ECHO, &mut [0; 8], &mut Segments::new()).unwrap();
-    assert_eq!(rig.seen(|journal| (journal.abandoned, journal.wrong)), (1, 0));
+    rig.until(|journal| (journal.abandoned, journal.wrong) == (1, 0));
 }
