@@ -161,21 +161,24 @@ impl<F: Files> Calls<F> {
             Ask::Close => {
                 let file = client.files.remove(&number).ok_or(Errno::EBADF)?;
                 self.void(client, number);
-                self.unmap_all(file, client.forget_maps(number));
+                self.unmap_all(file, client.maps.forget(number));
                 self.release(file);
                 Ok(Said::done(number))
             }
             Ask::Map { offset, bytes, from } => {
                 let file = self.file(client, number)?;
-                let said = self.map(file, offset, bytes, from, number)?;
                 if from == 0 {
-                    client.mapped(number, offset, bytes);
+                    client.maps.add(number, offset, bytes)?;
                 }
-                Ok(said)
+                let said = self.map(file, offset, bytes, from, number);
+                if from == 0 && said.is_err() {
+                    client.maps.remove(number, offset, bytes);
+                }
+                said
             }
             Ask::Unmap { offset, bytes } => {
                 let file = self.file(client, number)?;
-                if !client.unmapped(number, offset, bytes) {
+                if !client.maps.remove(number, offset, bytes) {
                     return Err(Errno::EINVAL);
                 }
                 self.driver.unmap(file, offset, bytes).map(|()| Said::done(number))
@@ -318,7 +321,7 @@ impl<F: Files> Calls<F> {
             }
         }
         for (number, file) in std::mem::take(&mut client.files) {
-            self.unmap_all(file, client.forget_maps(number));
+            self.unmap_all(file, client.maps.forget(number));
             self.release(file);
         }
         self.shares.note_signals(client.user(), client.signals(), 0);

@@ -15,6 +15,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::limits::{OUTGOING_MAX, SIGNALS_MAX, WAITING_BYTES_MAX};
 use super::mailbox::Mailbox;
+use super::maps::Maps;
 use ane_driver::front::{Call, Credentials, FileId, User};
 use aned_protocol::Malformed;
 use aned_protocol::answer;
@@ -74,8 +75,7 @@ pub(super) struct Connection {
     /// Open files by the client's numbers.
     pub(super) files: BTreeMap<u32, FileId>,
     next_number: u32,
-    /// What the client has mapped: by its number of the file, offset and bytes, how often.
-    maps: BTreeMap<(u32, u64, u64), u32>,
+    pub(super) maps: Maps,
     pub(super) waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
     /// How many of the calls that wait are still to be offered since something happened.
@@ -102,7 +102,7 @@ impl Connection {
             is_welcome: false,
             files: BTreeMap::new(),
             next_number: 1,
-            maps: BTreeMap::new(),
+            maps: Maps::default(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             to_offer: 0,
@@ -169,32 +169,6 @@ impl Connection {
                 return number;
             }
         }
-    }
-
-    /// The client has mapped bytes of a file.
-    pub(super) fn mapped(&mut self, number: u32, offset: u64, bytes: u64) {
-        let count = self.maps.entry((number, offset, bytes)).or_default();
-        *count = count.saturating_add(1);
-    }
-
-    /// The client has them mapped once less; false if it had not mapped them.
-    pub(super) fn unmapped(&mut self, number: u32, offset: u64, bytes: u64) -> bool {
-        let range = (number, offset, bytes);
-        let Some(count) = self.maps.get_mut(&range) else { return false };
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            self.maps.remove(&range);
-        }
-        true
-    }
-
-    /// Everything that the client had mapped of a file, offset and bytes, each as often as it was.
-    pub(super) fn forget_maps(&mut self, number: u32) -> impl Iterator<Item = (u64, u64)> + use<> {
-        let mut of_file = self.maps.split_off(&(number, 0, 0));
-        if let Some(next) = number.checked_add(1) {
-            self.maps.append(&mut of_file.split_off(&(next, 0, 0)));
-        }
-        of_file.into_iter().flat_map(|((_, offset, bytes), count)| (0..count).map(move |_| (offset, bytes)))
     }
 
     pub(super) fn wait(&mut self, waiting: Waiting) {

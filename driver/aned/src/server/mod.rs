@@ -29,6 +29,7 @@ mod files;
 mod held;
 mod limits;
 mod mailbox;
+mod maps;
 mod offload;
 mod round;
 mod shares;
