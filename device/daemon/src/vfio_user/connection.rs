@@ -19,6 +19,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
+use super::super::guard::Lost;
 use super::super::hold::Hold;
 use super::super::worker::Worker;
 use super::function::{self, Function};
@@ -54,6 +55,12 @@ type Answer = Result<Vec<u8>, Errno>;
 struct Leaving<'a> {
     flag: Arc<AtomicBool>,
     stream: &'a UnixStream,
+}
+
+impl<'a> Leaving<'a> {
+    fn of(worker: &Worker, stream: &'a UnixStream) -> Self {
+        Self { flag: worker.call_off(), stream }
+    }
 }
 
 impl Cancel for Leaving<'_> {
@@ -101,8 +108,10 @@ impl<'a> Connection<'a> {
                 let Some(message) = Message::read(&self.stream)? else { return Ok(()) };
                 self.answer(message)?;
                 // A line that the guest has lowered may go up again in the turn, and each time raises its vector.
-                let lines = self.engine.own().lines();
-                self.tell(lines);
+                let worker = self.engine.own();
+                let (lines, lost) = (worker.lines(), worker.lost());
+                drop(worker);
+                self.tell(lines, lost)?;
             }
             limit = self.turn()?;
         }
@@ -122,17 +131,13 @@ impl<'a> Connection<'a> {
     /// One turn of the engine; how long it may rest. `None` if only a message helps.
     fn turn(&mut self) -> Result<Option<Duration>, Broken> {
         let mut worker = self.engine.own();
-        let leaving = Leaving { flag: worker.call_off(), stream: &self.stream };
+        let leaving = Leaving::of(&worker, &self.stream);
         let turn = worker.ranges_turn(&leaving);
         let lines = worker.lines();
         let now = worker.now();
         let lost = worker.lost();
         drop(worker);
-        if let Some(lost) = lost {
-            // No line is raised for what came of memory that was not the guest's.
-            return Err(Broken::Memory(lost));
-        }
-        self.tell(lines);
+        self.tell(lines, lost)?;
         // Others have their turn at the engine.
         self.engine.step_back();
         Ok(if turn.busy {
@@ -142,9 +147,14 @@ impl<'a> Connection<'a> {
         })
     }
 
-    fn tell(&mut self, lines: Lines) {
+    /// Tells the client of the lines. None is raised for what came of memory that was not the guest's.
+    fn tell(&mut self, lines: Lines, lost: Option<Lost>) -> Result<(), Broken> {
+        if let Some(lost) = lost {
+            return Err(Broken::Memory(lost));
+        }
         let is_up = self.interrupts.tell(lines);
         self.function.show_pin(is_up);
+        Ok(())
     }
 
     /// Carries a message out, and answers it if an answer is wanted.
@@ -272,7 +282,7 @@ impl<'a> Connection<'a> {
         let range = Range::of_bar(region).ok_or(Errno::EINVAL)?;
         if let Some(width) = width(count) {
             let mut worker = self.engine.own();
-            let leaving = Leaving { flag: worker.call_off(), stream: &self.stream };
+            let leaving = Leaving::of(&worker, &self.stream);
             let value = worker.read_range((range, offset, width), &leaving);
             bytes.iter_mut().zip(value.to_le_bytes()).for_each(|(byte, value)| *byte = value);
         }
