@@ -206,6 +206,13 @@ pub enum Window {
     Overlapping,
 }
 
+impl Window {
+    /// True if all of the operand goes to its own place on chip, which has to be there then.
+    pub(super) const fn is_its_place(self) -> bool {
+        matches!(self, Self::Whole | Self::Overlapping)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// It lies on chip already.

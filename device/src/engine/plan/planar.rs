@@ -247,11 +247,9 @@ pub(super) fn check_repeats_on_chip(
     for (source, register) in [(source1, &l2::SOURCE_GROUP_STRIDE), (source2, &l2::SOURCE2_GROUP_STRIDE)] {
         let Some(source) = source else { continue };
         match source.origin {
-            Origin::Chip(place)
-            | Origin::Memory {
-                by: place, leaves: super::Window::Whole | super::Window::Overlapping, ..
-            } => {
-                places.push((place, source.stored(), register));
+            Origin::Chip(place) => places.push((place, source.stored(), register)),
+            Origin::Memory { by, leaves, .. } if leaves.is_its_place() => {
+                places.push((by, source.stored(), register));
             }
             Origin::Memory { .. } | Origin::Passed => {}
         }

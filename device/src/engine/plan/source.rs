@@ -116,7 +116,7 @@ pub(super) fn source1(task: Registers<'_>, class: TaskClass, wanted: Wanted) -> 
     } else {
         Window::Whole
     };
-    if matches!(leaves, Window::Whole | Window::Overlapping) {
+    if leaves.is_its_place() {
         chip_fits(task, by, stored, &l2::SOURCE_BASE)?;
     }
     Ok(source(Origin::Memory { from, by, leaves }))
