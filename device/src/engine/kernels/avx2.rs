@@ -40,6 +40,10 @@ pub(super) struct Avx2(__m256);
 #[derive(Clone, Copy)]
 pub(super) struct Pair(Avx2, Avx2);
 
+/// As many outputs as a line of memory has halves: no line is read twice.
+#[derive(Clone, Copy)]
+pub(super) struct Line(Pair, Pair);
+
 /// A register of AVX with doubles.
 #[derive(Clone, Copy)]
 pub(super) struct Doubles256(__m256d);
@@ -165,6 +169,7 @@ impl Pair {
 
 impl Outputs for Pair {
     const OUTPUTS: usize = 16;
+    const CHAINS: usize = 4;
 
     sixteen_halves!();
 
@@ -190,9 +195,64 @@ impl Outputs for Pair {
     }
 }
 
+impl Outputs for Line {
+    const OUTPUTS: usize = 32;
+    const CHAINS: usize = 2;
+
+    type Halves = [__m256i; 2];
+
+    #[inline(always)]
+    unsafe fn anchored() -> Self {
+        // SAFETY: as the caller says.
+        let anchored = unsafe { Pair::anchored() };
+        Self(anchored, anchored)
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const u16) -> Self::Halves {
+        // SAFETY: as the caller says.
+        let lower = unsafe { Pair::load(from) };
+        // SAFETY: as the caller says.
+        let upper = unsafe { Pair::load(from.wrapping_add(Pair::OUTPUTS)) };
+        [lower, upper]
+    }
+
+    #[inline(always)]
+    fn magnitudes([lower, upper]: Self::Halves) -> Self::Halves {
+        [Pair::magnitudes(lower), Pair::magnitudes(upper)]
+    }
+
+    #[inline(always)]
+    fn larger(a: Self::Halves, b: Self::Halves) -> Self::Halves {
+        [Pair::larger(a[0], b[0]), Pair::larger(a[1], b[1])]
+    }
+
+    #[inline(always)]
+    fn largest([lower, upper]: Self::Halves) -> u16 {
+        Pair::largest(Pair::larger(lower, upper))
+    }
+
+    #[inline(always)]
+    unsafe fn plus_kept(self, coefficients: *const u16, [lower, upper]: Self::Halves, tap: Tap) -> Self {
+        // SAFETY: as the caller says.
+        let lower = unsafe { self.0.plus_kept(coefficients, lower, tap) };
+        // SAFETY: as the caller says.
+        let upper = unsafe { self.1.plus_kept(coefficients.wrapping_add(Pair::OUTPUTS), upper, tap) };
+        Self(lower, upper)
+    }
+
+    #[inline(always)]
+    unsafe fn add_units(self, to: *mut i32) {
+        // SAFETY: as the caller says.
+        unsafe { self.0.add_units(to) };
+        // SAFETY: as the caller says.
+        unsafe { self.1.add_units(to.wrapping_add(Pair::OUTPUTS)) };
+    }
+}
+
 impl Fused for Avx2 {
     type Outputs = Pair;
-    type ManyOutputs = Pair;
+    type ManyOutputs = Line;
 
     const ROWS: usize = 4;
 

@@ -131,6 +131,7 @@ impl Lanes for Avx512 {
 
 impl Outputs for Avx512 {
     const OUTPUTS: usize = 16;
+    const CHAINS: usize = 4;
 
     sixteen_halves!();
 
@@ -170,6 +171,7 @@ impl Two {
 
 impl Outputs for Two {
     const OUTPUTS: usize = 32;
+    const CHAINS: usize = 4;
 
     type Halves = __m512i;
 

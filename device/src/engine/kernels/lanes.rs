@@ -96,6 +96,8 @@ pub(super) unsafe fn store_lanes(numbers: &[f32], to: *mut f32, mask: u16) {
 /// Running sums of neighbouring outputs, in single precision.
 pub(super) trait Outputs: Copy {
     const OUTPUTS: usize;
+    /// Sums of each output, added to in turn: as many as an addition takes steps, if there are registers for them.
+    const CHAINS: usize;
 
     /// `OUTPUTS` halves side by side, or their magnitudes.
     type Halves: Copy;

@@ -6,6 +6,8 @@
 //! and the sum starts anew in the middle.
 #![expect(unsafe_code, reason = "reads and writes what `Block::fits` has seen to be there")]
 
+use std::hint::black_box;
+
 use super::apart::{Parted, PartedChunk};
 use super::block::Block;
 use super::lanes::{ANCHOR, Fused};
@@ -30,37 +32,36 @@ pub(super) struct Taps<'a> {
 ///
 /// The processor has the unit, the block fits `ROWS` by `VECTORS * V::COUNT`, and these are its taps.
 #[inline(always)]
-pub(super) unsafe fn run<V: Fused, const ROWS: usize, const VECTORS: usize>(
+pub(super) unsafe fn run<V: Fused, const ROWS: usize, const VECTORS: usize, const LOOKED_AT: usize>(
     block: &mut Block<'_>,
     taps: Taps<'_>,
     parted: Option<&Parted>,
 ) {
     if let Some(parted) = parted {
         // SAFETY: as the caller says.
-        unsafe { apart::<V, ROWS, VECTORS>(block, taps, parted) }
+        unsafe { apart::<V, ROWS, VECTORS, LOOKED_AT>(block, taps, parted) }
     } else if block.least.is_empty() {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, false>(block, taps) }
+        unsafe { plain::<V, ROWS, VECTORS>(block, taps) }
     } else {
         // SAFETY: as the caller says.
-        unsafe { all::<V, ROWS, VECTORS, true>(block, taps) }
+        unsafe { limited::<V, ROWS, VECTORS, LOOKED_AT>(block, taps) }
     }
 }
 
-/// The same, tap after tap; if any may be dropped, by the limits of the block.
+/// The same, tap after tap, where no product is dropped.
 ///
 /// # Safety
 ///
 /// As for [`run`].
 #[inline(always)]
-unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bool>(
+unsafe fn plain<V: Fused, const ROWS: usize, const VECTORS: usize>(
     block: &mut Block<'_>,
     Taps { coefficients, begin, chunks, ahead }: Taps<'_>,
 ) {
     let panel = block.panel.as_ptr();
     let mut coefficients = coefficients.as_ptr();
     let mut begin = begin.and_then(<[i32]>::first_chunk::<ROWS>);
-    let mut least = block.least.as_ptr();
     let mut rest = block.offsets.each();
     // SAFETY: as the caller says.
     let anchor = unsafe { V::splat(ANCHOR) };
@@ -74,18 +75,51 @@ unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bo
             for &offset in offsets {
                 let operands = panel.wrapping_add(offset);
                 // SAFETY: the largest offset leaves room for all columns, and each tap has a coefficient for each row.
-                unsafe { tap::<V, ROWS, VECTORS, DROPS>(&mut sums, operands, coefficients, least) };
+                unsafe { add::<V, ROWS, VECTORS>(&mut sums, operands, coefficients) };
                 coefficients = coefficients.wrapping_add(ROWS);
-                least = least.wrapping_add(ROWS);
             }
         }
         for &offset in few {
             let operands = panel.wrapping_add(offset);
             // SAFETY: as above.
-            unsafe { tap::<V, ROWS, VECTORS, DROPS>(&mut sums, operands, coefficients, least) };
+            unsafe { add::<V, ROWS, VECTORS>(&mut sums, operands, coefficients) };
             coefficients = coefficients.wrapping_add(ROWS);
-            least = least.wrapping_add(ROWS);
         }
+        // SAFETY: as the caller says: there is a sum for each row and column.
+        unsafe { leave(&sums, begin.take(), block.sums.as_mut_ptr()) };
+    }
+}
+
+/// The same, where any product may be dropped, by the limits of the block.
+///
+/// # Safety
+///
+/// As for [`run`].
+#[inline(always)]
+unsafe fn limited<V: Fused, const ROWS: usize, const VECTORS: usize, const LOOKED_AT: usize>(
+    block: &mut Block<'_>,
+    Taps { coefficients, begin, chunks, ahead }: Taps<'_>,
+) {
+    let panel = block.panel.as_ptr();
+    let mut coefficients = coefficients.as_ptr();
+    let mut begin = begin.and_then(<[i32]>::first_chunk::<ROWS>);
+    let mut least = block.least.as_ptr();
+    let mut rest = block.offsets.each();
+    // SAFETY: as the caller says.
+    let anchor = unsafe { V::splat(ANCHOR) };
+    for &length in chunks {
+        let (chunk, behind) = rest.split_at(length);
+        rest = behind;
+        let taps = chunk.iter().enumerate().map(|(at, &offset)| Limited {
+            operands: panel.wrapping_add(offset),
+            coefficients: coefficients.wrapping_add(at * ROWS),
+            least: least.wrapping_add(at * ROWS),
+        });
+        let sums = [[anchor; VECTORS]; ROWS];
+        // SAFETY: the largest offset leaves room for all columns, and each tap has a coefficient and a limit for each row.
+        let sums = unsafe { looked_at::<V, ROWS, VECTORS, LOOKED_AT>(sums, taps, ahead) };
+        coefficients = coefficients.wrapping_add(length * ROWS);
+        least = least.wrapping_add(length * ROWS);
         // SAFETY: as the caller says: there is a sum for each row and column.
         unsafe { leave(&sums, begin.take(), block.sums.as_mut_ptr()) };
     }
@@ -97,7 +131,7 @@ unsafe fn all<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bo
 ///
 /// As for [`run`]; the lists name taps of the block.
 #[inline(always)]
-unsafe fn apart<V: Fused, const ROWS: usize, const VECTORS: usize>(
+unsafe fn apart<V: Fused, const ROWS: usize, const VECTORS: usize, const LOOKED_AT: usize>(
     block: &mut Block<'_>,
     Taps { coefficients, begin, ahead, .. }: Taps<'_>,
     parted: &Parted,
@@ -119,19 +153,21 @@ unsafe fn apart<V: Fused, const ROWS: usize, const VECTORS: usize>(
                 let (operands, coefficients) = at(one);
                 prefetch::read(coefficients.wrapping_add(ahead));
                 // SAFETY: the largest offset leaves room for all columns, and each tap has a coefficient for each row.
-                unsafe { tap::<V, ROWS, VECTORS, false>(&mut sums, operands, coefficients, coefficients) };
+                unsafe { add::<V, ROWS, VECTORS>(&mut sums, operands, coefficients) };
             }
         }
         for &one in few {
             let (operands, coefficients) = at(one);
             // SAFETY: as above.
-            unsafe { tap::<V, ROWS, VECTORS, false>(&mut sums, operands, coefficients, coefficients) };
+            unsafe { add::<V, ROWS, VECTORS>(&mut sums, operands, coefficients) };
         }
-        for (&one, least) in dropping.iter().zip(least.as_chunks::<ROWS>().0) {
-            let (operands, coefficients) = at(one);
-            prefetch::read(coefficients.wrapping_add(ahead));
+        if !dropping.is_empty() {
+            let taps = dropping.iter().zip(least.as_chunks::<ROWS>().0).map(|(&one, least)| {
+                let (operands, coefficients) = at(one);
+                Limited { operands, coefficients, least: least.as_ptr() }
+            });
             // SAFETY: as above.
-            unsafe { tap::<V, ROWS, VECTORS, true>(&mut sums, operands, coefficients, least.as_ptr()) };
+            sums = unsafe { looked_at::<V, ROWS, VECTORS, LOOKED_AT>(sums, taps, ahead) };
         }
         // SAFETY: as the caller says: there is a sum for each row and column.
         unsafe { leave(&sums, begin.take(), block.sums.as_mut_ptr()) };
@@ -166,44 +202,110 @@ unsafe fn leave<V: Fused, const ROWS: usize, const VECTORS: usize>(
 ///
 /// # Safety
 ///
-/// The processor has the unit; operands of all columns and coefficients of all rows can be read, and if taps may be
-/// dropped the magnitudes from which on they are not.
+/// The processor has the unit; operands of all columns and coefficients of all rows can be read.
 #[inline(always)]
-unsafe fn tap<V: Fused, const ROWS: usize, const VECTORS: usize, const DROPS: bool>(
+unsafe fn add<V: Fused, const ROWS: usize, const VECTORS: usize>(
+    sums: &mut [[V; VECTORS]; ROWS],
+    operands: *const f32,
+    coefficients: *const f32,
+) {
+    // SAFETY: as the caller says.
+    let columns = unsafe { columns::<V, VECTORS>(operands) };
+    for (row, sums) in sums.iter_mut().enumerate() {
+        // SAFETY: as the caller says.
+        let coefficient = unsafe { V::splat(*coefficients.wrapping_add(row)) };
+        for (sum, column) in sums.iter_mut().zip(columns) {
+            *sum = sum.plus_product(coefficient, column).in_register();
+        }
+    }
+}
+
+/// A tap with products that may be dropped: where its operands, its coefficients and their limits are.
+#[derive(Clone, Copy)]
+struct Limited {
+    operands: *const f32,
+    coefficients: *const f32,
+    /// From which magnitude of its operand on each row counts.
+    least: *const f32,
+}
+
+/// Adds taps whose products are looked at, one by one, to the sums of so many rows at a time.
+///
+/// Magnitudes and limits take registers, too. A unit that has sixteen cannot hold them beside the sums of all rows, which then go
+/// to the stack and back with each tap.
+///
+/// # Safety
+///
+/// As for [`add`], and all rows of each tap have a limit.
+#[inline(always)]
+unsafe fn looked_at<V: Fused, const ROWS: usize, const VECTORS: usize, const LOOKED_AT: usize>(
+    mut sums: [[V; VECTORS]; ROWS],
+    taps: impl Iterator<Item = Limited> + Clone,
+    ahead: usize,
+) -> [[V; VECTORS]; ROWS] {
+    const { assert!(ROWS.is_multiple_of(LOOKED_AT), "all rows are looked at") };
+    for (part, place) in sums.as_chunks_mut::<LOOKED_AT>().0.iter_mut().enumerate() {
+        let first = part * LOOKED_AT;
+        if LOOKED_AT < ROWS {
+            // The compiler would hold the sums of the other rows in registers meanwhile, if it knew what they are.
+            black_box(&mut *place);
+        }
+        let mut sums = *place;
+        for Limited { operands, coefficients, least } in taps.clone() {
+            prefetch::read(coefficients.wrapping_add(ahead));
+            let [coefficients, least] = [coefficients, least].map(|of_tap| of_tap.wrapping_add(first));
+            // SAFETY: as the caller says.
+            unsafe { add_kept::<V, LOOKED_AT, VECTORS>(&mut sums, operands, coefficients, least) };
+        }
+        *place = sums;
+        if LOOKED_AT < ROWS {
+            black_box(&mut *place);
+        }
+    }
+    sums
+}
+
+/// Adds a tap to each sum, but for the products that are dropped.
+///
+/// # Safety
+///
+/// As for [`looked_at`].
+#[inline(always)]
+unsafe fn add_kept<V: Fused, const ROWS: usize, const VECTORS: usize>(
     sums: &mut [[V; VECTORS]; ROWS],
     operands: *const f32,
     coefficients: *const f32,
     least: *const f32,
 ) {
     // SAFETY: as the caller says.
+    let columns = unsafe { columns::<V, VECTORS>(operands) };
+    let mut magnitudes = columns;
+    for magnitude in &mut magnitudes {
+        *magnitude = magnitude.magnitude();
+    }
+    for (row, sums) in sums.iter_mut().enumerate() {
+        // SAFETY: as the caller says.
+        let coefficient = unsafe { V::splat(*coefficients.wrapping_add(row)) };
+        // SAFETY: as the caller says.
+        let least = unsafe { V::splat(*least.wrapping_add(row)) };
+        for ((sum, column), magnitude) in sums.iter_mut().zip(columns).zip(magnitudes) {
+            *sum = sum.plus_kept(column, coefficient, magnitude, least);
+        }
+    }
+}
+
+/// The operands of all columns.
+///
+/// # Safety
+///
+/// The processor has the unit, and they can be read.
+#[inline(always)]
+unsafe fn columns<V: Fused, const VECTORS: usize>(operands: *const f32) -> [V; VECTORS] {
+    // SAFETY: as the caller says.
     let mut columns = [unsafe { V::load(operands) }; VECTORS];
     for (v, column) in columns.iter_mut().enumerate().skip(1) {
         // SAFETY: as the caller says.
         *column = unsafe { V::load(operands.wrapping_add(v * V::COUNT)) };
     }
-    let mut magnitudes = columns;
-    if DROPS {
-        for magnitude in &mut magnitudes {
-            *magnitude = magnitude.magnitude();
-        }
-    }
-    for (row, sums) in sums.iter_mut().enumerate() {
-        // SAFETY: as the caller says.
-        let coefficient = unsafe { *coefficients.wrapping_add(row) };
-        // SAFETY: as the caller says.
-        let coefficient = unsafe { V::splat(coefficient) };
-        if DROPS {
-            // SAFETY: as the caller says.
-            let least = unsafe { *least.wrapping_add(row) };
-            // SAFETY: as the caller says.
-            let least = unsafe { V::splat(least) };
-            for ((sum, column), magnitude) in sums.iter_mut().zip(columns).zip(magnitudes) {
-                *sum = sum.plus_kept(column, coefficient, magnitude, least);
-            }
-        } else {
-            for (sum, column) in sums.iter_mut().zip(columns) {
-                *sum = sum.plus_product(coefficient, column).in_register();
-            }
-        }
-    }
+    columns
 }

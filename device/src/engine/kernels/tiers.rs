@@ -15,13 +15,13 @@ use super::{
 
 /// The kernels of a tier, by the way it has to add.
 macro_rules! kernel {
-    (singles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $part:expr, $together:expr $(, #[$feature:meta])?) => {
+    (singles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $looked_at:expr, $part:expr, $together:expr $(, #[$feature:meta])?) => {
         $(#[$feature])?
         unsafe fn $name(block: &mut Block<'_>) {
             if let super::Adding::Singles { coefficients, begin, chunks, parted, ahead } = block.adding {
                 let taps = super::single::Taps { coefficients, begin, chunks, ahead };
                 // SAFETY: as the caller says.
-                unsafe { super::single::run::<$lanes, $rows, $vectors>(block, taps, parted) }
+                unsafe { super::single::run::<$lanes, $rows, $vectors, { $looked_at }>(block, taps, parted) }
             } else {
                 // SAFETY: as the caller says.
                 unsafe { double::run::<$doubles, $part, $together>(block, $rows, $vectors * <$lanes>::COUNT) }
@@ -35,12 +35,15 @@ macro_rules! kernel {
         unsafe fn stream(coefficients: &mut super::Stream<'_>) -> u16 {
             use super::lanes::{Fused, Outputs};
 
-            if coefficients.sums.len() == <$lanes as Fused>::ManyOutputs::OUTPUTS {
+            type Few = <$lanes as Fused>::Outputs;
+            type Many = <$lanes as Fused>::ManyOutputs;
+
+            if coefficients.sums.len() == Many::OUTPUTS {
                 // SAFETY: as the caller says.
-                unsafe { super::vector::run::<<$lanes as Fused>::ManyOutputs>(coefficients) }
+                unsafe { super::vector::run::<Many, { Many::CHAINS }>(coefficients) }
             } else {
                 // SAFETY: as the caller says.
-                unsafe { super::vector::run::<<$lanes as Fused>::Outputs>(coefficients) }
+                unsafe { super::vector::run::<Few, { Few::CHAINS }>(coefficients) }
             }
         }
 
@@ -88,7 +91,7 @@ macro_rules! kernel {
     (doubles streamed $lanes:ty) => {
         [0; 2]
     };
-    (doubles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $part:expr, $together:expr) => {
+    (doubles $name:ident, $lanes:ty, $doubles:ty, $rows:expr, $vectors:expr, $looked_at:expr, $part:expr, $together:expr) => {
         unsafe fn $name(block: &mut Block<'_>) {
             // SAFETY: as the caller says.
             unsafe { double::run::<$doubles, $part, $together>(block, $rows, $vectors * <$lanes>::COUNT) }
@@ -96,12 +99,12 @@ macro_rules! kernel {
     };
 }
 
-/// The code of a tier: its vectors, and the rows and vectors of blocks that fill its registers. Sums in doubles that are watched take
-/// two registers each, and come in parts of a block.
+/// The code of a tier: its vectors, the rows and vectors of blocks that fill its registers, and of how many rows it looks at each
+/// product at a time. Sums in doubles that are watched take two registers each, and come in parts of a block.
 macro_rules! code {
     (
         $module:ident, $way:ident, $lanes:ty, $doubles:ty, $(#[$feature:meta],)?
-        many $rows:literal by $vectors:literal, doubles $part:literal by $together:literal, row $row:literal
+        many $rows:literal by $vectors:literal, looked at $looked_at:literal, doubles $part:literal by $together:literal, row $row:literal
     ) => {
         pub(super) mod $module {
             use super::lanes::Lanes;
@@ -150,10 +153,10 @@ macro_rules! code {
                 abreast: kernel!($way has (super::OfChannels { interleave, compute: abreast, separate })),
             };
 
-            kernel!($way many, $lanes, $doubles, $rows, $vectors, $part, $together $(, #[$feature])?);
-            kernel!($way narrow, $lanes, $doubles, $rows, 1, $rows, 1 $(, #[$feature])?);
-            kernel!($way row, $lanes, $doubles, 1, ROW, 1, 4 $(, #[$feature])?);
-            kernel!($way short, $lanes, $doubles, 1, SHORT, 1, 4 $(, #[$feature])?);
+            kernel!($way many, $lanes, $doubles, $rows, $vectors, $looked_at, $part, $together $(, #[$feature])?);
+            kernel!($way narrow, $lanes, $doubles, $rows, 1, $rows, $rows, 1 $(, #[$feature])?);
+            kernel!($way row, $lanes, $doubles, 1, ROW, 1, 1, 4 $(, #[$feature])?);
+            kernel!($way short, $lanes, $doubles, 1, SHORT, 1, 1, 4 $(, #[$feature])?);
 
             $(#[$feature])?
             unsafe fn copy(gather: &mut Gather<'_>) {
@@ -252,7 +255,7 @@ code!(
     crate::engine::kernels::avx512::Avx512,
     crate::engine::kernels::avx512::Doubles512,
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt,bmi1")],
-    many 8 by 3, doubles 8 by 1, row 8
+    many 8 by 3, looked at 8, doubles 8 by 1, row 8
 );
 #[cfg(target_arch = "x86_64")]
 code!(
@@ -261,12 +264,12 @@ code!(
     crate::engine::kernels::avx2::Avx2,
     crate::engine::kernels::avx2::Doubles256,
     #[target_feature(enable = "avx2,fma,f16c,popcnt,bmi1")],
-    many 4 by 3, doubles 2 by 3, row 8
+    many 4 by 3, looked at 2, doubles 2 by 3, row 8
 );
 code!(
     for_portable,
     doubles,
     crate::engine::kernels::portable::Portable,
     crate::engine::kernels::portable::PortableDoubles,
-    many 4 by 2, doubles 4 by 1, row 4
+    many 4 by 2, looked at 4, doubles 4 by 1, row 4
 );

@@ -1,7 +1,7 @@
 //! A matrix times a vector: coefficients that are used once.
 //!
 //! Where an output channel has one pixel, nothing is gained by packing coefficients. They are read once, where they are, as
-//! halves, `[tap][lane]`. Sixteen lanes are neighbouring outputs, or thirty-two with AVX-512, and the operand of a tap is
+//! halves, `[tap][lane]`. Sixteen or thirty-two lanes are neighbouring outputs, and the operand of a tap is
 //! the same number for all of them. It is the operand whose last digit is set, which does as well as that of the coefficient.
 //! The coefficients are also compared with the limit below which their products are dropped, and with the largest one so far:
 //! magnitudes are whole numbers of sixteen bits, so that either takes one instruction for a whole register of them. From the
@@ -15,7 +15,6 @@ use super::prefetch;
 
 /// The most outputs that any tier streams together.
 pub(crate) const MOST_OUTPUTS: usize = 2 * LONGEST;
-const CHAINS: usize = 4;
 /// Taps between one that is added and one whose coefficients are asked for: without that, large matrices take twice as long.
 const AHEAD: usize = 128;
 
@@ -63,7 +62,7 @@ impl Tap {
 ///
 /// The processor has the unit.
 #[inline(always)]
-pub(super) unsafe fn run<S: Outputs>(stream: &mut Stream<'_>) -> u16 {
+pub(super) unsafe fn run<S: Outputs, const CHAINS: usize>(stream: &mut Stream<'_>) -> u16 {
     let Stream { coefficients, lanes, taps, ref mut sums } = *stream;
     let Some(last) = taps.len().checked_sub(1) else { return 0 };
     assert!(coefficients.len() >= last * lanes + S::OUTPUTS, "coefficients of all taps are there");
