@@ -34,8 +34,12 @@ fn life(seed: u64) {
             mmu.map(&[Mapping { va, pa, size }]).expect("nothing wraps and there is room");
             reference.map(va, pa, size);
         } else {
-            mmu.unmap(&[Range { va, size }]).expect("nothing wraps");
-            reference.unmap(va, size);
+            // One range or several in a message.
+            let more = (0..random.below(3)).map(|_| [address(&mut random, page), address(&mut random, page)]);
+            let ranges: Vec<_> =
+                [[va, size]].into_iter().chain(more).map(|[va, size]| Range { va, size }).collect();
+            mmu.unmap(&ranges).expect("nothing wraps");
+            ranges.iter().for_each(|range| reference.unmap(range.va, range.size));
         }
         let context = format!("seed {seed}, step {step}, page {page:#x}");
         assert_eq!(mmu.mmu().regions(), reference.parts(), "{context}");

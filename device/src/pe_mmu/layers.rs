@@ -3,7 +3,7 @@
 //! Mapping appends, and the newest region that covers an address wins. The visible parts, disjoint and in order of
 //! address, are kept beside the list, so that finding an address is a binary search however many regions lie on top of
 //! each other. A region that is removed uncovers the regions beneath it: only the part of the page that it covered is
-//! computed again.
+//! computed again, and once for a message, however many regions of the page it removes. Until then the page is *stale*.
 
 use std::collections::BinaryHeap;
 
@@ -47,6 +47,8 @@ pub(super) struct Layers {
     /// Their visible parts: disjoint, in order of address.
     seen: Vec<Arrived>,
     next: u64,
+    /// The part of the page, first byte and byte behind the last, of which `seen` is not up to date.
+    stale: Option<(u32, u32)>,
 }
 
 /// The region at an offset of a page.
@@ -102,14 +104,15 @@ impl Layers {
         true
     }
 
-    /// Takes the newest region out.
+    /// Takes the newest region out; what is seen is found out in [`refresh`](Self::refresh).
     pub(super) fn pop(&mut self) {
         if let Some(Arrived { region, .. }) = self.all.pop() {
-            self.look_again(region.start, region.end);
+            self.mark_stale(region.start, region.end);
         }
     }
 
-    /// Takes out the regions that lie in the range from end to end; the number is how many.
+    /// Takes out the regions that lie in the range from end to end; the number is how many. What is seen is found out in
+    /// [`refresh`](Self::refresh).
     pub(super) fn remove(&mut self, start: u32, end: u32) -> usize {
         let before = self.all.len();
         let (mut low, mut high) = (u32::MAX, 0);
@@ -122,15 +125,30 @@ impl Layers {
             !goes
         });
         if low < high {
-            self.look_again(low, high);
-            // Clients could keep one region of a page that had many, and have the host keep the room of all.
-            for list in [&mut self.all, &mut self.seen] {
-                if list.len() < list.capacity() / 4 {
-                    list.shrink_to_fit();
-                }
-            }
+            self.mark_stale(low, high);
         }
         before.saturating_sub(self.all.len())
+    }
+
+    pub(super) const fn is_stale(&self) -> bool {
+        self.stale.is_some()
+    }
+
+    fn mark_stale(&mut self, start: u32, end: u32) {
+        let (low, high) = self.stale.unwrap_or((start, end));
+        self.stale = Some((low.min(start), high.max(end)));
+    }
+
+    /// Brings what is seen up to date after regions were taken out.
+    pub(super) fn refresh(&mut self) {
+        let Some((start, end)) = self.stale.take() else { return };
+        self.look_again(start, end);
+        // Clients could keep one region of a page that had many, and have the host keep the room of all.
+        for list in [&mut self.all, &mut self.seen] {
+            if list.len() < list.capacity() / 4 {
+                list.shrink_to_fit();
+            }
+        }
     }
 
     /// Finds out once more what is seen in a range.
@@ -221,6 +239,7 @@ mod tests {
         let mut page = page(&[region(0, 0x1000, 1), region(0x400, 0x600, 2)]);
         assert_eq!(page.at(0x3ff), Spot::Seen(region(0, 0x400, 1)));
         assert_eq!(page.remove(0x400, 0x600), 1);
+        page.refresh();
         assert_eq!(page.at(0x3ff), Spot::Seen(region(0, 0x1000, 1)));
     }
 
@@ -246,18 +265,32 @@ mod tests {
         let mut page = page(&[region(0, 1, 0)]);
         (1..MAX_REGIONS_PER_PAGE).for_each(|_| assert!(page.push(region(1, 2, 0))));
         assert_eq!(page.remove(1, 2), MAX_REGIONS_PER_PAGE - 1);
+        page.refresh();
         assert_eq!((page.only(), page.all.capacity()), (Some(region(0, 1, 0)), 1));
+    }
+
+    #[test]
+    fn regions_that_are_removed_one_by_one_are_looked_behind_once() {
+        let mut page = page(&[region(0, 32, 1), region(2, 4, 2), region(8, 16, 3), region(20, 24, 4)]);
+        assert_eq!((page.remove(8, 16), page.remove(2, 4)), (1, 1));
+        assert_eq!(page.stale, Some((2, 16)));
+        page.refresh();
+        assert_eq!(page.stale, None);
+        assert_eq!(page.at(8), Spot::Seen(region(0, 20, 1)));
+        assert_eq!(page.at(20), Spot::Seen(region(20, 24, 4)));
     }
 
     #[test]
     fn pop_takes_back_the_newest_region_alone() {
         let mut page = page(&[region(0, 16, 1), region(4, 8, 2), region(2, 12, 3)]);
         page.pop();
+        page.refresh();
         assert_eq!(page.at(4), Spot::Seen(region(4, 8, 2)));
         assert_eq!(page.at(2), Spot::Seen(region(0, 4, 1)));
         page.pop();
         assert_eq!(page.only(), Some(region(0, 16, 1)));
         page.pop();
+        page.refresh();
         assert_eq!((page.is_empty(), page.at(4)), (true, Spot::Bare(None)));
     }
 }

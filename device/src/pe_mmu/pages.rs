@@ -4,6 +4,9 @@
 //! pages are found by a hash, which is seeded, so that no choice of numbers makes it slow. Unmapping a range has to visit the
 //! pages in it that have regions, and no others: so their numbers are kept in order beside it. Nearly every page has one
 //! region; one with several keeps them in [`Layers`].
+//!
+//! Regions go in two steps: a message takes all out that it has to, and [`Pages::settle`] then finds out once for each page what
+//! is seen of those that are left.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -44,11 +47,9 @@ impl Page {
 
     /// Takes the newest region out; false if none is left.
     fn pop(&mut self) -> bool {
-        match self {
-            Self::One(_) => return false,
-            Self::Several(layers) => layers.pop(),
-        }
-        self.simplify()
+        let Self::Several(layers) = self else { return false };
+        layers.pop();
+        !layers.is_empty()
     }
 
     /// Takes out the regions that lie in the range; how many, and whether any is left.
@@ -56,21 +57,24 @@ impl Page {
         match self {
             Self::One(region) if region.lies_in(start, end) => (1, false),
             Self::One(_) => (0, true),
-            Self::Several(layers) => {
-                let removed = layers.remove(start, end);
-                (removed, self.simplify())
-            }
+            Self::Several(layers) => (layers.remove(start, end), !layers.is_empty()),
         }
     }
 
-    /// Makes one region of layers that have only one; false if they have none.
-    fn simplify(&mut self) -> bool {
-        let Self::Several(layers) = self else { return true };
-        if let Some(only) = layers.only() {
-            *self = Self::One(only);
-            return true;
+    const fn is_stale(&self) -> bool {
+        match self {
+            Self::One(_) => false,
+            Self::Several(layers) => layers.is_stale(),
         }
-        !layers.is_empty()
+    }
+
+    /// Finds out what is seen after regions were taken out.
+    fn settle(&mut self) {
+        let Self::Several(layers) = self else { return };
+        match layers.only() {
+            Some(only) => *self = Self::One(only),
+            None => layers.refresh(),
+        }
     }
 }
 
@@ -78,6 +82,8 @@ impl Page {
 pub(super) struct Pages {
     by_number: HashMap<u64, Page, RandomState>,
     numbers: BTreeSet<u64>,
+    /// The pages that lost regions since [`settle`](Self::settle); some may be gone.
+    stale: Vec<u64>,
 }
 
 impl Pages {
@@ -99,14 +105,19 @@ impl Pages {
         }
     }
 
-    /// Takes the newest region of a page out.
-    pub(super) fn pop(&mut self, page: u64) {
-        if self.by_number.get_mut(&page).is_some_and(|page| !page.pop()) {
-            self.forget(page);
+    /// Takes the newest region of a page out. [`settle`](Self::settle) has to follow.
+    pub(super) fn pop(&mut self, number: u64) {
+        let Some(page) = self.by_number.get_mut(&number) else { return };
+        let was_stale = page.is_stale();
+        if !page.pop() {
+            self.forget(number);
+        } else if !was_stale {
+            self.stale.push(number);
         }
     }
 
     /// Takes out the regions that lie in the part of a page that `part` gives, for each page of a range; how many.
+    /// [`settle`](Self::settle) has to follow.
     pub(super) fn remove(&mut self, first: u64, last: u64, part: impl Fn(u64) -> (u32, u32)) -> usize {
         let mut removed = 0usize;
         let mut next = Some(first);
@@ -114,15 +125,27 @@ impl Pages {
         while let Some(number) = next.and_then(|next| self.numbers.range(next..=last).next().copied()) {
             let (start, end) = part(number);
             if let Some(page) = self.by_number.get_mut(&number) {
+                let was_stale = page.is_stale();
                 let (gone, has_more) = page.remove(start, end);
                 removed = removed.saturating_add(gone);
                 if !has_more {
                     self.forget(number);
+                } else if page.is_stale() && !was_stale {
+                    self.stale.push(number);
                 }
             }
             next = number.checked_add(1).filter(|&next| next <= last);
         }
         removed
+    }
+
+    /// Finds out what is seen in the pages that lost regions. Before, nothing may be asked or put on top.
+    pub(super) fn settle(&mut self) {
+        for number in std::mem::take(&mut self.stale) {
+            if let Some(page) = self.by_number.get_mut(&number) {
+                page.settle();
+            }
+        }
     }
 
     fn forget(&mut self, page: u64) {
@@ -149,6 +172,7 @@ mod tests {
         pages.push(7, region(0, 16, 1)).unwrap();
         pages.push(7, region(4, 8, 2)).unwrap();
         pages.pop(7);
+        pages.settle();
         assert_eq!(pages.at(7, 4), Spot::Seen(region(0, 16, 1)));
         pages.pop(7);
         assert!(pages.by_number.is_empty() && pages.numbers.is_empty());
@@ -171,6 +195,7 @@ mod tests {
         pages.push(3, region(0, 16, 1)).unwrap();
         pages.push(3, region(4, 8, 2)).unwrap();
         assert_eq!(pages.remove(3, 3, |_| (4, 8)), 1);
+        pages.settle();
         assert!(matches!(pages.by_number.get(&3), Some(Page::One(_))));
     }
 }

@@ -165,6 +165,7 @@ impl Table {
             if let Err((why, done)) = self.install(entry) {
                 let before = entries.iter().take(index).map(|entry| (entry, u64::MAX));
                 before.chain([(entry, done)]).for_each(|(entry, pages)| self.take_back(entry, pages));
+                self.pages.settle();
                 return Err(Rejected { entry: index, why });
             }
         }
@@ -202,6 +203,7 @@ impl Table {
                 self.remove(span);
             }
         }
+        self.pages.settle();
         Ok(())
     }
 

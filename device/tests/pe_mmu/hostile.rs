@@ -11,6 +11,9 @@ use super::*;
 /// More than any message of these tests takes, in a build without optimization, on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
+/// The same for messages that look at each page once: a bus waits for the device for as long.
+const SOON: Duration = Duration::from_secs(10);
+
 /// Vector 22.
 ///
 /// Requirement: PEMMU-24
@@ -110,6 +113,45 @@ fn worst_messages_end_soon() {
     }
     assert_eq!(mmu.mmu().regions(), 0);
     assert!(start.elapsed() < LONG);
+}
+
+/// Regions that all end with the page, each one byte shorter than the one before; one by one away from the shortest.
+#[test]
+fn nested_regions_that_are_unmapped_one_by_one_go_soon() {
+    let mut mmu = mmu(0x20_0000);
+    let size = |n: usize| (0x20_0000 - n) as u64;
+    let all: Vec<usize> = (0..MAX_REGIONS_PER_PAGE).collect();
+    for part in all.chunks(MAX_ENTRIES) {
+        let entries: Vec<_> =
+            part.iter().map(|&n| Mapping { va: n as u64, pa: n as u64, size: size(n) }).collect();
+        mmu.map(&entries).unwrap();
+    }
+    let start = Instant::now();
+    let shortest: Vec<usize> = all.into_iter().rev().collect();
+    for part in shortest.chunks(MAX_ENTRIES) {
+        let ranges: Vec<_> = part.iter().map(|&n| Range { va: n as u64, size: size(n) }).collect();
+        mmu.unmap(&ranges).unwrap();
+    }
+    assert_eq!(mmu.mmu().regions(), 0);
+    assert!(start.elapsed() < SOON);
+}
+
+#[test]
+fn message_that_is_refused_at_its_last_entry_is_taken_back_soon() {
+    let mut mmu = mmu(0x20_0000);
+    let pages = 8;
+    let entry = Mapping { va: 0, pa: 0x1000, size: pages * 0x20_0000 };
+    for _ in 1..MAX_REGIONS_PER_PAGE / MAX_ENTRIES {
+        mmu.map(&[entry; MAX_ENTRIES]).unwrap();
+    }
+    mmu.map(&[entry]).unwrap();
+    let start = Instant::now();
+    let before = mmu.mmu().regions();
+    let rejected = Rejected { entry: MAX_ENTRIES - 1, why: Why::PageFull { page: 0 } };
+    let above = Mapping { pa: 0x9000, ..entry };
+    assert_eq!(mmu.map(&[above; MAX_ENTRIES]), Err(rejected));
+    assert_eq!((mmu.mmu().regions(), at(&mmu, [0])), (before, [Some(0x1000)]));
+    assert!(start.elapsed() < SOON);
 }
 
 #[test]
