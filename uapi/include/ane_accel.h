@@ -1629,7 +1629,8 @@ struct drm_ane_mover {
 	_IOWR('d', 0x94, struct drm_ane_get_stats)
 
 /*
- * Maps regions: all of them or none. They are in force when the call returns.
+ * Maps regions: all of them or none. They are in force when the call returns, and until they are
+ * unmapped or the file is closed. A reset of the device does not change that.
  *
  * EOPNOTSUPP: the device has no PE_MMU.
  *
@@ -1637,7 +1638,8 @@ struct drm_ane_mover {
  *
  * ERANGE: an entry wraps around the end of the address space.
  *
- * ENOSPC: a page would have more regions than the device keeps.
+ * ENOSPC: a page would have more regions than the device keeps, or all files more than the driver
+ * keeps.
  */
 #define DRM_IOCTL_ANE_PE_MMU_MAP \
 	_IOWR('d', 0x95, struct drm_ane_pe_mmu_map)

@@ -56,6 +56,7 @@ impl Clients {
                 Object::Pool(_) => {}
             }
         }
+        hardware.forget_regions(file);
         self.detach(hardware, file);
         self.announce();
     }

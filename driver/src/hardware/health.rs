@@ -125,6 +125,7 @@ impl<B: Bus> Hardware<B> {
         while self.bus.arrived()?.is_some() {}
         self.queues.registers_lost();
         self.bring_up()?;
+        self.restore_regions()?;
         self.is_suspended = false;
         self.last_work = self.now();
         self.last_sign = self.last_work;

@@ -6,6 +6,7 @@
 //!
 //! * `health`: what a bus that says no means, reset, and looking for a device that was lost;
 //! * `power`: what the device is told when it comes up, and when it goes to sleep;
+//! * `regions`: what files have mapped in PE_MMU;
 //! * `alarms`: times at which something is to be looked at;
 //! * `faults`: what the DART's windows hold of a fault;
 //! * `words`: what the device says of an error, in words.
@@ -14,6 +15,7 @@ mod alarms;
 mod faults;
 mod health;
 mod power;
+mod regions;
 mod words;
 
 use std::os::fd::BorrowedFd;
@@ -34,6 +36,7 @@ use thiserror::Error;
 
 use self::alarms::Alarms;
 use self::health::Health;
+use self::regions::RegionList;
 use crate::bo::{BufferId, Space};
 use crate::bus::{Bus, BusError};
 use crate::clock::{Clock, Time};
@@ -86,6 +89,7 @@ pub(crate) struct Hardware<B> {
     journal: Journal,
     contexts: Contexts,
     queues: TaskManager,
+    regions: RegionList,
     health: Health,
     /// The device was lost or died, and its requests have not been ended for that yet.
     has_failed: bool,
@@ -141,6 +145,7 @@ impl<B: Bus> Hardware<B> {
             journal: Journal::default(),
             contexts,
             queues,
+            regions: RegionList::default(),
             health: Health::Ready,
             has_failed: false,
             is_suspended: false,

@@ -42,7 +42,7 @@ impl<B: Bus> Driver<B> {
         let bytes =
             elements::<PeMmuMapEntry>(context.memory, entries, count, entry_size, PE_MMU_ENTRIES_MAX)?;
         let entries: Vec<PeMmuMapEntry> = each(bytes).collect();
-        let mapped = companion::pe_mmu_map(self.hardware.bus_mut(), &entries);
+        let mapped = self.hardware.map_regions(context.file, &entries);
         self.companion(mapped)?;
         self.clients.count(Counter::PeMmuMaps, count.into());
         Ok(())
@@ -54,7 +54,7 @@ impl<B: Bus> Driver<B> {
         let bytes =
             elements::<PeMmuUnmapEntry>(context.memory, entries, count, entry_size, PE_MMU_ENTRIES_MAX)?;
         let ranges: Vec<PeMmuUnmapEntry> = each(bytes).collect();
-        let unmapped = companion::pe_mmu_unmap(self.hardware.bus_mut(), &ranges);
+        let unmapped = self.hardware.unmap_regions(&ranges);
         self.companion(unmapped)?;
         self.clients.count(Counter::PeMmuUnmaps, count.into());
         Ok(())

@@ -11,12 +11,13 @@ use ane_uapi::ioctl::companion::{
     MOVER, Mover, PE_MMU_MAP, PE_MMU_UNMAP, PeMmuMap, PeMmuMapEntry, PeMmuUnmap, PeMmuUnmapEntry,
 };
 use ane_uapi::ioctl::errno::Errno;
+use ane_uapi::ioctl::fence::{CANCEL, CANCEL_RUNNING, Cancel};
 use ane_uapi::ioctl::param::{GET_PARAM, GetParam, Param};
 use ane_uapi::ioctl::stats::Counter;
 use half::f16;
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::rig::{self, counter, rig_with};
+use super::rig::{self, counter, inject, result, rig_with};
 
 /// Where a client has its entries.
 const AT: u64 = 0x5000;
@@ -148,4 +149,61 @@ fn fault_behind_a_region_ends_the_request_and_names_where_the_region_leads() {
     assert_ne!(rig.run(&loaded).result, 0);
     let fault = rig.driver.last_failure().expect("a failure").to_string();
     assert!(fault.contains("0x70000000"), "{fault}");
+}
+
+fn input_of(rig: &mut rig::EmbeddedClients, built: &Built, loaded: &Loaded) -> u64 {
+    address(rig, loaded.bar(built.surface("x").unwrap().bar))
+}
+
+/// A loaded program of a file, and a region that leads from its input, which has a 3 in it, to that of another one, which has a
+/// 7; the addresses of both inputs.
+fn redirected(rig: &mut rig::EmbeddedClients, file: FileId, built: &Built) -> (Loaded, [u64; 2]) {
+    let [from, to] = [3.0, 7.0].map(|number| {
+        let loaded = rig.load(file, &built.program());
+        rig.fill(&loaded, built.surface("x").unwrap(), &[f16::from_f32(number)]);
+        loaded
+    });
+    let addresses = [&from, &to].map(|loaded| input_of(rig, built, loaded));
+    map(rig, file, &[[addresses[0], addresses[1], PAGE]]).unwrap();
+    (from, addresses)
+}
+
+#[test]
+fn region_is_in_force_for_a_request_that_the_driver_sends_again_after_a_reset() {
+    let mut rig = rig_with(&options());
+    let (file, other) = (rig.open(), rig.open());
+    let built = program(1);
+    let wedged = rig.load(file, &built.program());
+    let (behind, _) = redirected(&mut rig, other, &built);
+    inject(&mut rig, "stuck-queue");
+    inject(&mut rig, "ignored-abort");
+    let (stuck, fence) = (rig.submit(&wedged).unwrap(), rig.submit(&behind).unwrap());
+    rig.settle();
+    let mut hard = Cancel { fence: stuck, flags: CANCEL_RUNNING, ..Cancel::new_zeroed() };
+    rig.ioctl(file, &CANCEL, &mut hard).unwrap();
+    assert_eq!(result(&rig.wait(file, stuck)), Err(Errno::ECANCELED));
+    assert_eq!(result(&rig.wait(other, fence)), Ok(()));
+    assert_eq!(rig.take(&behind, built.surface("y").unwrap())[0].to_f32(), 7.0, "the other input");
+    assert_eq!(counter(&mut rig, file, true, Counter::Recoveries), 1);
+}
+
+#[test]
+fn regions_go_with_their_file_and_those_of_others_stay() {
+    let mut rig = rig_with(&options());
+    let (file, other) = (rig.open(), rig.open());
+    let built = program(1);
+    let (_, [from, to]) = redirected(&mut rig, file, &built);
+    let (mine, addresses) = redirected(&mut rig, other, &built);
+    assert_eq!(addresses, [from, to], "both files have the same addresses");
+    rig.driver.close(file);
+    assert_eq!(pass(&mut rig, &built, &mine, 3.0), 7.0, "its own region still leads elsewhere");
+    assert_eq!(unmap(&mut rig, other, &[[from, PAGE]]), Ok(()));
+    assert_eq!(pass(&mut rig, &built, &mine, 3.0), 3.0);
+
+    map(&mut rig, other, &[[from, to, PAGE]]).unwrap();
+    rig.driver.close(other);
+    let next = rig.open();
+    let loaded = rig.load(next, &built.program());
+    assert_eq!(input_of(&mut rig, &built, &loaded), from);
+    assert_eq!(pass(&mut rig, &built, &loaded, 3.0), 3.0, "no region of a file that is gone is left");
 }

@@ -84,12 +84,13 @@ abi! {
 }
 
 ioctls! {
-    /// Maps regions: all of them or none. They are in force when the call returns.
+    /// Maps regions: all of them or none. They are in force when the call returns, and until they are unmapped or the file is
+    /// closed. A reset of the device does not change that.
     PE_MMU_MAP 0x95 "DRM_IOCTL_ANE_PE_MMU_MAP", ReadWrite, PeMmuMap {
         EOPNOTSUPP "the device has no PE_MMU.";
         E2BIG "too many entries.";
         ERANGE "an entry wraps around the end of the address space.";
-        ENOSPC "a page would have more regions than the device keeps.";
+        ENOSPC "a page would have more regions than the device keeps, or all files more than the driver keeps.";
     }
     /// Unmaps ranges: all of them or none. Unmapping what is not mapped is no error.
     PE_MMU_UNMAP 0x96 "DRM_IOCTL_ANE_PE_MMU_UNMAP", ReadWrite, PeMmuUnmap {
