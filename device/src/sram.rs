@@ -5,12 +5,24 @@
 //!
 //! The bytes are taken from the host as zeroes, which cost nothing until they are touched.
 
+use std::fmt;
+
 use ane_uapi::hw::mmio_map::Region;
 
 /// Bytes of tile L2 (seed 004; HAL `0x1b8`).
 pub const TILE_L2_BYTES: usize = 2 << 20;
 
 const _: () = assert!(Region::TileL2.range().len() as usize == TILE_L2_BYTES);
+
+/// Is told what is written to tile L2 beside the tasks: some of its bytes may be unknown, as those that a task has streamed
+/// through it.
+pub trait Known: fmt::Debug {
+    /// These bytes were written, so they are known now.
+    fn written(&mut self, at: u32, len: u32);
+
+    /// These bytes were copied, as if by way of a snapshot: each is as known as the one that it was copied from.
+    fn copied(&mut self, from: u32, to: u32, len: u32);
+}
 
 /// A piece of on-chip memory.
 #[derive(Clone, Debug)]

@@ -41,6 +41,7 @@ impl Ours {
     fn parts(&mut self) -> (&mut Mover, Memories<'_>) {
         let memories = Memories {
             scratch: &mut self.scratch,
+            known: None,
             configuration: &mut self.configuration,
             instruction_ram: &mut self.instructions,
         };

@@ -22,6 +22,7 @@ impl DeviceMover {
         let (id, index) = regs::RegisterId::find(register.offset()).expect("a register");
         let mut memories = Memories {
             scratch: &mut self.scratch,
+            known: None,
             configuration: &mut self.configuration,
             instruction_ram: &mut self.instructions,
         };
@@ -33,6 +34,7 @@ impl DeviceMover {
         let (id, index) = regs::RegisterId::find(register.offset()).expect("a register");
         let mut memories = Memories {
             scratch: &mut self.scratch,
+            known: None,
             configuration: &mut self.configuration,
             instruction_ram: &mut self.instructions,
         };
@@ -44,6 +46,7 @@ impl DeviceMover {
         let (id, thread) = xmov::RegisterId::find(offset).expect("a register");
         let mut memories = Memories {
             scratch: &mut self.scratch,
+            known: None,
             configuration: &mut self.configuration,
             instruction_ram: &mut self.instructions,
         };

@@ -28,8 +28,12 @@ fn copy() -> (f64, f64, f64) {
     ];
     let mut time = 0;
     let mut by_mover = |scratch: &mut [u8]| {
-        let mut memories =
-            Memories { scratch, configuration: &mut configuration, instruction_ram: &mut instruction_ram };
+        let mut memories = Memories {
+            scratch,
+            known: None,
+            configuration: &mut configuration,
+            instruction_ram: &mut instruction_ram,
+        };
         let units = COPY as u32 / 16;
         for (register, value) in registers.into_iter().zip([0, 0x1_0000, units, 3, 0x40]) {
             mover.advance(time, &mut memories);

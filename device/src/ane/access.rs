@@ -169,7 +169,11 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             }
             Target::TileL2(offset) => {
                 self.advance_mover(now);
-                self.l2.set_word(offset, value);
+                if self.l2.set_word(offset, value).is_some()
+                    && let Some(known) = self.engine.known()
+                {
+                    known.written(offset, 4);
+                }
             }
             Target::Mover(word) => self.write_mover(word, value, now),
             Target::Firmware { register, index } => {

@@ -84,6 +84,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     fn mover_and_memories(&mut self) -> (&mut Mover, Memories<'_>) {
         let memories = Memories {
             scratch: self.l2.bytes_mut(),
+            known: self.engine.known(),
             configuration: self.mover_configuration.bytes_mut(),
             instruction_ram: self.kernel.sram_mut().bytes_mut(),
         };

@@ -44,7 +44,7 @@ use self::plan::inferred::Inferred;
 use self::plan::verdict::Verdict;
 use crate::dart::Dart;
 use crate::kernel_memory::KernelMemory;
-use crate::sram::Sram;
+use crate::sram::{Known, Sram};
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
 use crate::timing::usage::Usage;
@@ -137,6 +137,11 @@ pub trait Engine<M> {
     /// something; otherwise it had its turn, and can go on.
     fn is_elsewhere(&self) -> bool {
         true
+    }
+
+    /// Where it keeps which bytes of tile L2 are known, to be told of what others write there.
+    fn known(&mut self) -> Option<&mut dyn Known> {
+        None
     }
 
     /// Drops the task that is pending, if there is one.

@@ -3,14 +3,21 @@
 //! The mover owns none of them: scratch is the engine's on-chip buffer, instruction RAM its kernel memory, and
 //! configuration space a range of its own ([`ane_uapi::hw::mover`], chosen). None of their words acts when it is
 //! written; what the mover writes is what a register access would have written.
+//!
+//! A task may have left bytes in scratch that nobody knows. A copy of them in scratch is as unknown. Copies in the other
+//! memories only registers can read, which read such bytes in scratch too.
 
 use ane_uapi::hw::mover::Destination;
 use ane_uapi::hw::mover::transfer::WINDOW_BYTES;
+
+use crate::sram::Known;
 
 /// The memories between which the mover moves bytes.
 #[derive(Debug)]
 pub struct Memories<'a> {
     pub scratch: &'a mut [u8],
+    /// Which bytes of scratch are known, if anything asks.
+    pub known: Option<&'a mut dyn Known>,
     pub configuration: &'a mut [u8],
     pub instruction_ram: &'a mut [u8],
 }
@@ -29,16 +36,18 @@ impl Memories<'_> {
     /// Copies inside scratch, as if by way of a snapshot.
     pub(super) fn copy_in_scratch(&mut self, from: u32, to: u32, bytes: u32) -> Result<(), Outside> {
         part(self.scratch, to, bytes)?;
-        let source = part(self.scratch, from, bytes)?;
-        let bytes = source.len();
-        let source = from as usize..(from as usize).saturating_add(bytes);
+        let len = part(self.scratch, from, bytes)?.len();
+        let source = from as usize..(from as usize).saturating_add(len);
         self.scratch.copy_within(source, to as usize);
+        if let Some(known) = &mut self.known {
+            known.copied(from, to, bytes);
+        }
         Ok(())
     }
 
     /// Copies from scratch to one of the other memories.
     pub(super) fn copy_out(&mut self, from: u32, to: Destination, bytes: u32) -> Result<(), Outside> {
-        let Self { scratch, configuration, instruction_ram } = self;
+        let Self { scratch, configuration, instruction_ram, .. } = self;
         let source = part(scratch, from, bytes)?;
         let target = match to {
             Destination::Configuration { at } => part(configuration, at, bytes)?,
@@ -51,7 +60,10 @@ impl Memories<'_> {
 
     pub(super) fn fill(&mut self, to: Destination, bytes: u32) -> Result<(), Outside> {
         match to {
-            Destination::Scratch { at } => part(self.scratch, at, bytes)?.fill(0),
+            Destination::Scratch { at } => {
+                part(self.scratch, at, bytes)?.fill(0);
+                self.written(at, bytes);
+            }
             Destination::Configuration { at } => part(self.configuration, at, bytes)?.fill(0),
             Destination::InstructionRam { at } => part(self.instruction_ram, at, bytes)?.fill(0),
             Destination::Nowhere => {}
@@ -67,7 +79,15 @@ impl Memories<'_> {
         // At most eight.
         let len = u32::try_from(bytes.len()).map_err(|_| Outside)?;
         part(self.scratch, at, len)?.copy_from_slice(bytes);
+        self.written(at, len);
         Ok(())
+    }
+
+    /// Bytes of scratch were written.
+    fn written(&mut self, at: u32, bytes: u32) {
+        if let Some(known) = &mut self.known {
+            known.written(at, bytes);
+        }
     }
 
     /// A word of configuration space; 0 where there is none.

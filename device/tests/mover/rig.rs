@@ -40,6 +40,7 @@ impl Rig {
     fn lend(&mut self) -> (&mut Mover, Memories<'_>) {
         let memories = Memories {
             scratch: &mut self.scratch,
+            known: None,
             configuration: &mut self.configuration,
             instruction_ram: &mut self.instructions,
         };

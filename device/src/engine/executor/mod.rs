@@ -40,6 +40,7 @@ use super::tile::Fault;
 use super::{Done, Engine, EngineError, Ports, Result, TaskContext};
 use crate::dart::FaultPolicy;
 use crate::options::Options;
+use crate::sram::Known;
 use crate::td::register_file::RegisterFile;
 use crate::time::Ticks;
 use crate::timing::phases::Span;
@@ -194,6 +195,10 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
 
     fn is_elsewhere(&self) -> bool {
         self.thread_pass.as_ref().is_some_and(ThreadPass::computes)
+    }
+
+    fn known(&mut self) -> Option<&mut dyn Known> {
+        Some(&mut self.chip.unknown)
     }
 
     fn give_up(&mut self) {

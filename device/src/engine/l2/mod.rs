@@ -2,7 +2,7 @@
 //!
 //! A streamed operand passes through a window that is smaller than itself, in an order of refills that nobody has
 //! seen. The bytes that it leaves there are marked as unknown, and a task that would read such bytes is refused: a
-//! guess would look like a result. A write makes them known again.
+//! guess would look like a result. A write makes them known again, whoever writes; a copy of them by the mover is as unknown.
 
 mod unknown;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::sram::TILE_L2_BYTES;
+use crate::sram::{Known, TILE_L2_BYTES};
 
 /// Bytes that are marked together: the smallest element, so that one that is written tells nothing of its neighbours.
 const GRANULE: u32 = 1;
@@ -93,6 +93,14 @@ impl Unknown {
         }
     }
 
+    /// The bits of the 64 bytes from `base` on.
+    fn word_from(&self, base: u32) -> u64 {
+        let (index, bit) = ((base / WORD) as usize, base % WORD);
+        let word = |index| self.map.get(index).copied().unwrap_or_default();
+        let high = word(index.saturating_add(1)).checked_shl(WORD.saturating_sub(bit)).unwrap_or(0);
+        word(index).wrapping_shr(bit) | high
+    }
+
     pub(super) fn touches(&self, base: u32, len: u32) -> bool {
         let Some(MapWords { words, head, tail }) = MapWords::of(base, len) else { return false };
         match self.map.get(words).unwrap_or_default() {
@@ -100,6 +108,40 @@ impl Unknown {
             [only] => only & head & tail != 0,
             [first, between @ .., last] => {
                 first & head != 0 || last & tail != 0 || between.iter().any(|&word| word != 0)
+            }
+        }
+    }
+}
+
+impl Known for Unknown {
+    fn written(&mut self, at: u32, len: u32) {
+        if self.any {
+            self.clear(at, len);
+        }
+    }
+
+    fn copied(&mut self, from: u32, to: u32, len: u32) {
+        if !self.any {
+            return;
+        }
+        // What is copied as it was before, since both may overlap.
+        let steps = || (0..len).step_by(WORD as usize);
+        let copied: Vec<u64> = if self.touches(from, len) {
+            steps().map(|at| self.word_from(from.saturating_add(at))).collect()
+        } else {
+            Vec::new()
+        };
+        self.clear(to, len);
+        for (at, mut word) in steps().zip(copied) {
+            let left = len.saturating_sub(at);
+            if left < WORD {
+                word &= 1_u64.wrapping_shl(left).wrapping_sub(1);
+            }
+            while word != 0 {
+                let first = word.trailing_zeros();
+                let run = word.wrapping_shr(first).trailing_ones();
+                self.mark(to.saturating_add(at).saturating_add(first), run);
+                word &= u64::MAX.checked_shl(first.saturating_add(run)).unwrap_or(0);
             }
         }
     }
@@ -182,6 +224,29 @@ impl MapWords {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_that_are_copied_take_along_what_is_unknown_of_them() {
+        let mut unknown = Unknown::default();
+        unknown.copied(0, 0x100, 0x100);
+        assert!(!unknown.any());
+        unknown.mark(0x30, 0x31);
+        unknown.mark(0x100, 0x1000);
+        // Not by a multiple of a word.
+        unknown.copied(0x10, 0x150, 0x90);
+        let is_unknown = |unknown: &Unknown, at| unknown.touches(at, 1);
+        let copied: Vec<u32> = (0x150..0x1e0).filter(|&at| is_unknown(&unknown, at)).collect();
+        assert_eq!(copied, (0x170..0x1a1).collect::<Vec<_>>());
+        assert!(is_unknown(&unknown, 0x14f) && is_unknown(&unknown, 0x1e0));
+        // Both overlap.
+        unknown.copied(0x20, 0x30, 0x50);
+        let copied: Vec<u32> = (0..0x100).filter(|&at| is_unknown(&unknown, at)).collect();
+        assert_eq!(copied, (0x40..0x71).collect::<Vec<_>>());
+        unknown.copied(0x80, 0, 0x80);
+        assert!(!unknown.touches(0, 0x80), "all that was copied is known");
+        unknown.written(0x170, 0x30);
+        assert!(!is_unknown(&unknown, 0x19f) && is_unknown(&unknown, 0x1a0));
+    }
 
     #[test]
     fn copy_is_as_unknown_as_the_other_and_no_longer_what_it_was() {
