@@ -59,6 +59,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.thread_task = None;
         self.aside.clear();
         self.dart.drop_stalled();
+        self.drop_translations();
         self.mover.reset();
         self.firmware = Firmware::default();
         self.stored.reset();

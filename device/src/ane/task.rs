@@ -17,7 +17,7 @@ use crate::engine::cancel::Cancel;
 use crate::engine::plan::inferred::Inferred;
 use crate::engine::{Done, Engine, EngineError, Ports, TaskContext};
 use crate::options::Hang;
-use crate::pe_mmu::Note;
+use crate::pe_mmu::{Note, PeMmu};
 use crate::refusal::Category;
 use crate::report::Kind;
 use crate::td::bar;
@@ -48,6 +48,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         {
             self.thread_task = None;
             self.engine.give_up();
+            self.drop_translations();
         }
         if self.tm.running().is_none_or(|running| !running.is_parked) {
             self.dart.drop_stalled();
@@ -82,9 +83,13 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                     .as_ref()
                     .map_or(self.dart.transfers(), |thread_task| thread_task.transfers);
                 let Poll::Ready(outcome) = self.run(&running, traced, cancel) else { return };
+                let parks = matches!(&outcome, Err(error) if error.is_fault()) && self.dart.is_stalled();
                 self.show_translations(traced);
+                if !parks {
+                    self.take_wait(traced);
+                }
                 self.take_faults(status, now);
-                if matches!(&outcome, Err(error) if error.is_fault()) && self.dart.is_stalled() {
+                if parks {
                     self.tm.park();
                     return;
                 }
@@ -134,8 +139,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
     }
 
-    /// Adds the notes of PE_MMU about a task to the timeline. The waits of its transfers are part of the task's virtual time
-    /// already.
+    /// Adds the notes of PE_MMU about a task to the timeline.
     fn show_translations(&mut self, task: Task) {
         let Some(mmu) = self.dart.before_mut() else { return };
         for note in mmu.take_notes() {
@@ -145,8 +149,21 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             };
             self.timeline.mark(Event { task, what });
         }
-        if let Some(picoseconds) = mmu.take_wait() {
+    }
+
+    /// Adds to the timeline how long the transfers of a task waited for PE_MMU, all together: a task that parks is to be
+    /// charged for those before the fault too. They are part of the task's virtual time already.
+    fn take_wait(&mut self, task: Task) {
+        if let Some(picoseconds) = self.dart.before_mut().and_then(PeMmu::take_wait) {
             self.timeline.mark(Event { task, what: What::TranslationWait { picoseconds } });
+        }
+    }
+
+    /// What PE_MMU translated for a task that is given up is no other task's to wait for.
+    pub(super) fn drop_translations(&mut self) {
+        if let Some(mmu) = self.dart.before_mut() {
+            mmu.take_notes();
+            mmu.take_wait();
         }
     }
 

@@ -3,6 +3,7 @@
 use ane_device::Options;
 use ane_device::options::FaultPolicy;
 use ane_device::time::Ticks;
+use ane_device::trace::{Clock, Timeline, What};
 use ane_uapi::hw::dart::regs::{self, Window};
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::EngineOffset;
@@ -14,8 +15,18 @@ use crate::machine::*;
 
 /// A machine that has pushed a request whose source is not mapped.
 fn stalled() -> Machine {
-    let options = Options { fault_policy: FaultPolicy::Stall, ..Options::default() };
-    let mut machine = Machine::with_options(&options);
+    stalled_with(&Options { fault_policy: FaultPolicy::Stall, ..Options::default() })
+}
+
+/// The same with a PE_MMU whose translations cost half a microsecond each.
+fn stalled_behind_pe_mmu() -> Machine {
+    let pe_mmu = Some("overhead-ns=500".parse().unwrap());
+    stalled_with(&Options { fault_policy: FaultPolicy::Stall, pe_mmu, ..Options::default() })
+}
+
+fn stalled_with(options: &Options) -> Machine {
+    let mut machine = Machine::with_options(options);
+    machine.ane.set_timeline(Timeline::on(Clock::new(|| 0), 100));
     machine.ane.engine_mut().copies = 64;
     map(machine.ane.memory(), SOURCE.0 / PAGE, false);
     machine.submit_chain(1);
@@ -27,6 +38,45 @@ fn stalled() -> Machine {
 fn held(machine: &mut Machine) -> bool {
     let status = EngineOffset(Window::Dart1.base().0 + regs::ERROR_STATUS.offset());
     machine.read(status) >> 31 == 1
+}
+
+/// What tasks have waited for PE_MMU since this was last asked, in picoseconds.
+fn waits(machine: &mut Machine) -> Vec<u64> {
+    let waits = machine.ane.timeline_mut().drain().filter_map(|record| match record.event.what {
+        What::TranslationWait { picoseconds } => Some(picoseconds),
+        _ => None,
+    });
+    waits.collect()
+}
+
+#[test]
+fn task_is_charged_for_what_it_translated_before_it_waited_too() {
+    let mut machine = stalled_behind_pe_mmu();
+    // The descriptor, and the source as far as its fault.
+    assert_eq!(machine.ane.dart().translation_wait(), 1_000_000);
+    assert!(waits(&mut machine).is_empty());
+    map(machine.ane.memory(), SOURCE.0 / PAGE, true);
+    machine.invalidate();
+    machine.run();
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
+    // This engine begins again with its source.
+    assert_eq!(waits(&mut machine), [2_000_000]);
+}
+
+#[test]
+fn task_that_is_taken_back_leaves_nothing_for_the_next_one_to_be_charged_for() {
+    let mut machine = stalled_behind_pe_mmu();
+    machine.set(QueueId::LINUX.base(), &tq::STATUS, 0);
+    machine.run();
+    assert_eq!(machine.drain(), [failed(0x40, 0)]);
+    map(machine.ane.memory(), SOURCE.0 / PAGE, true);
+    machine.invalidate();
+    machine.submit_chain(1);
+    machine.run();
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
+    // Its descriptor, source and result.
+    assert_eq!(waits(&mut machine), [1_500_000]);
+    assert_eq!(machine.ane.dart().translation_wait(), 0);
 }
 
 #[test]
