@@ -119,6 +119,10 @@ fn transfer_that_leaves_its_memory_is_refused_whole_by_name() {
         ([0, 0x1_ffff, 2, 0], Outcome::OutsideScratch, "leaves scratch"),
         ([0xffff_ffff, 0, 2, 3], Outcome::OutsideScratch, "leaves scratch"),
         ([0, 0xffff_ffff, 0xffff, 3], Outcome::OutsideScratch, "leaves scratch"),
+        // The low 32 bits of these byte addresses lie in scratch.
+        ([0x1000_0100, 0, 2, 3], Outcome::OutsideScratch, "leaves scratch"),
+        ([0, 0x1000_0100, 2, 3], Outcome::OutsideScratch, "leaves scratch"),
+        ([0, 0x1000_0100, 2, 0], Outcome::OutsideScratch, "leaves scratch"),
     ] {
         let mut rig = isa();
         rig.scratch.fill(0x55);

@@ -270,7 +270,7 @@ impl Mover {
         let units = u64::from(size & 0xffff);
         let bytes = units as usize * 16;
         let direction = direction & 3;
-        let (from, to) = ((source << 4) as usize, (destination << 4) as usize);
+        let [from, to] = [source, destination].map(|units| units as usize * 16);
         let copies = direction == 1 || direction == 3;
         if units == 0 {
             return;

@@ -103,6 +103,9 @@ fn both_blocks<F: Files>(rig: &mut Clients<F>) {
     assert_eq!(transfer(rig, file, [4, 1, 0, 0]), Err(Errno::EINVAL));
     assert_eq!(transfer(rig, file, [3, 0x1_0000, 0, 0]), Err(Errno::ERANGE));
     assert_eq!(transfer(rig, file, [3, 2, 0x1_ffff, 0]), Err(Errno::ERANGE));
+    // In bytes these have more than 32 bits, and the low ones lie in scratch.
+    assert_eq!(transfer(rig, file, [3, 2, 0x1000_0100, 0]), Err(Errno::ERANGE));
+    assert_eq!(transfer(rig, file, [0, 2, 0, 0x1000_0100]), Err(Errno::ERANGE));
 
     let param = |rig: &mut Clients<F>, param: Param| {
         let mut get = GetParam { param: param as u32, ..GetParam::new_zeroed() };

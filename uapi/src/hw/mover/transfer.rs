@@ -66,9 +66,10 @@ impl Direction {
 pub struct Units(pub u32);
 
 impl Units {
-    /// The byte address; bits that leave 32 bits are lost, as in Tenstorrent's own model.
+    /// The byte address. One that leaves 32 bits is the last one: no memory reaches as far, so what begins there is refused
+    /// (Chosen; Tenstorrent's own model loses the bits).
     pub const fn byte_address(self) -> u32 {
-        self.0 << 4
+        if self.0 > u32::MAX / UNIT_BYTES { u32::MAX } else { self.0 * UNIT_BYTES }
     }
 
     /// The address `offset` units on; wraps.
