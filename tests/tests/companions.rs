@@ -140,6 +140,28 @@ fn script_reads_what_a_transfer_took_and_why_one_was_refused() {
 }
 
 #[test]
+fn script_ends_with_its_last_transfer_and_names_the_line_of_one_that_is_refused_later() {
+    let text = "move 0 0 0xffff zero-scratch\nmove 0x1ffff 0x10 2 scratch-to-scratch\n# the first is at work";
+    assert_eq!(said(&script(text, &[])).1, "line 2: refused: outside scratch\n");
+    // The wait is not to blame.
+    let (code, shown, error) = said(&script(&format!("{text}\nwait\nread TRANSFERS"), &[]));
+    let expected = "line 2: refused: outside scratch\nTRANSFERS = 0x1\n";
+    assert_eq!((code, shown.as_str(), error.as_str()), (Some(0), expected, ""));
+}
+
+#[test]
+fn script_is_said_to_have_moved_nothing_only_if_it_has() {
+    let refused = "move 0x1ffff 0 2 scratch-to-scratch\n";
+    let (code, shown, error) = said(&script(refused, &[]));
+    assert_eq!((code, shown.as_str()), (Some(4), "line 1: refused: outside scratch\n"));
+    assert!(error.contains("every transfer was refused"), "{error}");
+    // One transfer, and as many refusals of what is none.
+    let (code, shown, error) =
+        said(&script("move 0 1 1 scratch-to-scratch\nwrite COMMAND_ADDR 0x80000055", &[]));
+    assert_eq!((code, shown.as_str()), (Some(0), "line 2: refused: unknown command\n"), "{error}");
+}
+
+#[test]
 fn script_that_expects_something_else_ends_there_and_says_what_it_found() {
     let (code, shown, error) =
         said(&script("scratch 0 = 01\nshow scratch 0 1\nexpect scratch 0 = 02\nwait", &[]));
@@ -176,7 +198,7 @@ fn script_shows_the_same_as_values() {
         "shown": [
             { "line": 8, "bytes": { "memory": "scratch", "at": 0x3000, "bytes": [0x11, 0x22, 0x33, 0x44] } },
             { "line": 9, "register": { "name": "STATUS", "value": 0x408 } },
-            { "line": 10, "refused": { "outcome": "unknown command" } },
+            { "line": 10, "refused": { "outcome": "unknown command", "count": 1, "last_line": 10 } },
         ],
         "failed": null,
     });

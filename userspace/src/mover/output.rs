@@ -11,25 +11,30 @@ const LINE: usize = 16;
 /// Something that a script shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shown {
-    /// The line of the script.
+    /// The line of the script; of a refusal, the first that it may be of.
     pub line: usize,
     #[serde(flatten)]
     pub what: What,
 }
 
-impl Shown {
-    /// True if it is that something was refused.
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self.what, What::Refused { .. })
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum What {
-    Bytes { memory: Memory, at: u32, bytes: Vec<u8> },
-    Register { name: String, value: u32 },
-    Refused { outcome: &'static str },
+    Bytes {
+        memory: Memory,
+        at: u32,
+        bytes: Vec<u8>,
+    },
+    Register {
+        name: String,
+        value: u32,
+    },
+    /// Commands of this line, or of one from it to `last_line`, were refused: `count` of them, the last one as `outcome`.
+    Refused {
+        outcome: &'static str,
+        count: u32,
+        last_line: usize,
+    },
 }
 
 impl fmt::Display for Shown {
@@ -43,7 +48,17 @@ impl fmt::Display for Shown {
                 Ok(())
             }
             What::Register { name, value } => writeln!(f, "{name} = {value:#x}"),
-            What::Refused { outcome } => writeln!(f, "line {}: refused: {outcome}", self.line),
+            What::Refused { outcome, count, last_line } => {
+                if *last_line == self.line {
+                    write!(f, "line {}: refused", self.line)?;
+                } else {
+                    write!(f, "lines {} to {last_line}: refused", self.line)?;
+                }
+                match count {
+                    0 | 1 => writeln!(f, ": {outcome}"),
+                    count => writeln!(f, " {count} times, the last: {outcome}"),
+                }
+            }
         }
     }
 }

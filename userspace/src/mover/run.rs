@@ -1,9 +1,13 @@
 //! Carrying a script out.
+//!
+//! The mover processes a command when its time has come, which may be lines later. The model's registers count what became of
+//! each: so a refusal is told with the line of its command, or with the lines of all that it may be of.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ane_driver::bus::{Bus, BusError, Operation};
-use ane_uapi::hw::mover::command::NOTHING;
+use ane_uapi::hw::mover::command::{self, NOTHING};
 use ane_uapi::hw::mover::model::{self, MODEL, Outcome};
 use ane_uapi::hw::mover::regs::{self, Core};
 use ane_uapi::hw::mover::status::wait_is_over;
@@ -37,23 +41,51 @@ fn at<T: Word>(base: EngineOffset, register: &Reg<T>) -> EngineOffset {
     EngineOffset(base.0 + register.offset())
 }
 
+/// Word of a command for a transfer by the parameter registers.
+const MOVE: u32 = 0x40;
+
+/// A command that the mover may not have processed yet.
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    line: usize,
+    /// It is counted, whatever becomes of it. A write to scratch is counted only if it is refused.
+    is_counted: bool,
+}
+
+/// What the model's registers have counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counted {
+    refused: u32,
+    transfers: u32,
+    last_outcome: u32,
+}
+
 struct RunningScript<'a, B> {
     bus: &'a mut B,
     shown: &'a mut Vec<Shown>,
-    /// Commands that were refused so far.
-    refused: u32,
+    counted: Counted,
+    queued: VecDeque<Queued>,
 }
 
-/// Carries a script out; tells what it shows, as far as it came.
-pub fn run(script: &Script, bus: &mut impl Bus, shown: &mut Vec<Shown>) -> Result<(), Failed> {
-    let counted = at(MODEL.base, &model::REFUSED);
-    let refused = bus.read(counted).map_err(|why| Failed::Bus { line: 0, why })?;
-    let mut run = RunningScript { bus, shown, refused };
+/// Carries a script out, to the end of its last transfer; tells what it shows, as far as it came. The number is how many
+/// transfers were carried out.
+pub fn run(script: &Script, bus: &mut impl Bus, shown: &mut Vec<Shown>) -> Result<u32, Failed> {
+    let counted = Counted { refused: 0, transfers: 0, last_outcome: 0 };
+    let mut run = RunningScript { bus, shown, counted, queued: VecDeque::new() };
+    let before = run.count(0)?;
+    run.counted = before;
     for (line, command) in &script.0 {
         run.carry_out(*line, command)?;
         run.refusals(*line)?;
+        if matches!(command, Command::Wait) {
+            run.queued.clear();
+        }
     }
-    Ok(())
+    if let Some(&(line, _)) = script.0.last() {
+        run.wait(line)?;
+        run.refusals(line)?;
+    }
+    Ok(run.counted.transfers.wrapping_sub(before.transfers))
 }
 
 impl<B: Bus> RunningScript<'_, B> {
@@ -103,7 +135,12 @@ impl<B: Bus> RunningScript<'_, B> {
         let window = Core::B.window();
         match command {
             Command::Store { memory, at, bytes } => self.store(line, *memory, *at, bytes),
-            Command::Write { at, value } => self.batch(line, &[Operation::Write(*at, *value)]).map(drop),
+            Command::Write { at, value } => {
+                if is_command(*at) {
+                    self.queue(line, *value);
+                }
+                self.batch(line, &[Operation::Write(*at, *value)]).map(drop)
+            }
             Command::Read { name, at } => {
                 let values = self.batch(line, &[Operation::Read(*at)])?;
                 let value = values.first().copied().unwrap_or_default();
@@ -116,12 +153,14 @@ impl<B: Bus> RunningScript<'_, B> {
                     Operation::Write(at(window, &regs::XMOV_DST_ADDR), *destination),
                     Operation::Write(at(window, &regs::XMOV_SIZE), *size),
                     Operation::Write(at(window, &regs::XMOV_DIRECTION), *direction),
-                    Operation::Write(at(window, &regs::COMMAND_ADDR), 0x40),
+                    Operation::Write(at(window, &regs::COMMAND_ADDR), MOVE),
                     Operation::Write(at(window, &regs::COMMAND_ADDR), NOTHING),
                 ];
+                self.queue(line, MOVE);
                 self.batch(line, &writes).map(drop)
             }
             Command::Xmov { thread, word } => {
+                self.queued.push_back(Queued { line, is_counted: true });
                 let port = EngineOffset(at(PORT.base, &xmov::ISSUE).0 + 4 * thread);
                 self.batch(line, &[Operation::Write(port, *word)]).map(drop)
             }
@@ -166,19 +205,72 @@ impl<B: Bus> RunningScript<'_, B> {
         }
     }
 
+    /// A command is put into the mover's queue.
+    fn queue(&mut self, line: usize, word: u32) {
+        let is_counted = match command::Command::decode(word) {
+            Ok(command::Command::Wait | command::Command::Nothing) => return,
+            Ok(command::Command::ScratchWrite { .. }) => false,
+            Ok(command::Command::Move | command::Command::CompactMove(_)) | Err(_) => true,
+        };
+        self.queued.push_back(Queued { line, is_counted });
+    }
+
+    /// What the model's registers count now.
+    fn count(&mut self, line: usize) -> Result<Counted, Failed> {
+        let registers = [
+            at(MODEL.base, &model::REFUSED),
+            at(MODEL.base, &model::TRANSFERS),
+            at(MODEL.base, &model::LAST_OUTCOME),
+        ];
+        let found = self.batch(line, &registers.map(Operation::Read))?;
+        let [refused, transfers, last_outcome] =
+            [0, 1, 2].map(|index| found.get(index).copied().unwrap_or_default());
+        Ok(Counted { refused, transfers, last_outcome })
+    }
+
+    /// The first and the last line of the commands that were counted: of so many.
+    fn processed(&mut self, line: usize, mut count: u32) -> (usize, usize) {
+        let mut lines = None;
+        while count > 0
+            && let Some(queued) = self.queued.pop_front()
+        {
+            let (first, _) = lines.unwrap_or((queued.line, queued.line));
+            lines = Some((first, queued.line));
+            count -= u32::from(queued.is_counted);
+        }
+        lines.unwrap_or((line, line))
+    }
+
     /// Says what was refused since this was last asked.
     fn refusals(&mut self, line: usize) -> Result<(), Failed> {
-        let registers = [&model::REFUSED].map(|register| at(MODEL.base, register));
-        let found = self.batch(
-            line,
-            &[Operation::Read(registers[0]), Operation::Read(at(MODEL.base, &model::LAST_OUTCOME))],
-        )?;
-        let [refused, outcome] = [0, 1].map(|index| found.get(index).copied().unwrap_or_default());
-        if refused != std::mem::replace(&mut self.refused, refused) {
-            let outcome = u8::try_from(outcome).ok().and_then(|code| Outcome::try_from(code).ok());
+        let now = self.count(line)?;
+        let before = std::mem::replace(&mut self.counted, now);
+        let count = now.refused.wrapping_sub(before.refused);
+        let transfers = now.transfers.wrapping_sub(before.transfers);
+        let outcome = u8::try_from(now.last_outcome).ok().and_then(|code| Outcome::try_from(code).ok());
+        let (first, last_line) = if count == 1 && outcome.is_some_and(is_at_once) {
+            if self.queued.back().is_some_and(|queued| queued.line == line) {
+                self.queued.pop_back();
+            }
+            self.processed(line, transfers);
+            (line, line)
+        } else {
+            self.processed(line, count.saturating_add(transfers))
+        };
+        if count != 0 {
             let outcome = outcome.map_or("unknown", |outcome| outcome.name());
-            self.show(line, What::Refused { outcome });
+            self.show(first, What::Refused { outcome, count, last_line });
         }
         Ok(())
     }
+}
+
+/// True if what is refused like this is refused when it is written.
+const fn is_at_once(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::NoCredit | Outcome::NotXmov | Outcome::TileLost)
+}
+
+/// True for the command register in the window of any core.
+fn is_command(offset: EngineOffset) -> bool {
+    Core::ALL.iter().any(|core| at(core.window(), &regs::COMMAND_ADDR) == offset)
 }

@@ -88,11 +88,9 @@ pub struct BadLine {
 pub struct Script(pub Vec<(usize, Command)>);
 
 impl Script {
-    pub fn transfers(&self) -> usize {
-        self.0
-            .iter()
-            .filter(|(_, command)| matches!(command, Command::Move(_) | Command::Xmov { .. }))
-            .count()
+    /// True if a line of it starts a transfer.
+    pub fn has_transfers(&self) -> bool {
+        self.0.iter().any(|(_, command)| matches!(command, Command::Move(_) | Command::Xmov { .. }))
     }
 }
 

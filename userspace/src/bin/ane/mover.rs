@@ -90,9 +90,7 @@ pub(crate) fn run(args: &Mover) -> Result<()> {
         let text: String = shown.iter().map(ToString::to_string).collect();
         files::print(text.as_bytes())?;
     }
-    let transfers = script.transfers();
-    let refused = shown.iter().filter(|shown| shown.is_refusal()).count();
-    if outcome.is_ok() && transfers > 0 && refused >= transfers {
+    if matches!(outcome, Ok(0)) && script.has_transfers() {
         let advice = "what it printed says why";
         return Err(Failure::new(Exit::NotRun, format!("{name}: every transfer was refused"), advice).into());
     }
@@ -101,5 +99,5 @@ pub(crate) fn run(args: &Mover) -> Result<()> {
         Err(Failed::Busy { .. }) => Exit::NotRun,
         _ => Exit::NoDevice,
     };
-    outcome.with_context(|| name).advise(exit, "what it printed before shows how far it came")
+    outcome.map(drop).with_context(|| name).advise(exit, "what it printed before shows how far it came")
 }
