@@ -222,6 +222,13 @@ fn result(machine: &Machine, sink: &Sink) -> Operand {
     let name = "result";
     let bytes = tensor_bytes(sink.shape.elements());
     match (&sink.memory, &sink.chip) {
+        _ if sink.is_passed_on => Operand {
+            name,
+            bytes,
+            place: "to the next task",
+            why: "passed straight on".to_owned(),
+            heat: None,
+        },
         (Some(memory), chip) => Operand {
             name,
             bytes,
