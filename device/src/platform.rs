@@ -92,7 +92,7 @@ impl Platform {
         }
         let value = ane.read_wide(at, bytes, clock());
         self.watch(ane);
-        value.unwrap_or(nothing)
+        value.unwrap_or_else(|refusal| refusal.answer() & nothing)
     }
 
     /// Writes 1, 2, 4 or 8 bytes; what does not fit the width is dropped.

@@ -4,6 +4,9 @@
 //! how it looks on its bus, and the log gets one line for it. Each has a category, which says who is to blame,
 //! and a reason, which says for what.
 
+use ane_uapi::hw::mover::model::MODEL;
+use ane_uapi::hw::mover::regs::MOVER;
+use ane_uapi::hw::mover::xmov::PORT;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::named;
 use thiserror::Error;
@@ -89,6 +92,16 @@ impl Refusal {
     /// The refusal of an access at `at`, in the category that the reason usually has.
     pub const fn new(at: EngineOffset, why: Why) -> Self {
         Self { category: why.category(), at, why }
+    }
+
+    /// What a refused read gives where it goes on: all ones, as on a bus with nothing there (Chosen), but zero where the
+    /// mover's blocks have no register (mover 8, R34). The device's log says more.
+    pub fn answer(&self) -> u64 {
+        let of_mover = [MOVER.name, MODEL.name, PORT.name];
+        match self.why {
+            Why::NoRegister { block } if of_mover.contains(&block) => 0,
+            _ => u64::MAX,
+        }
     }
 }
 

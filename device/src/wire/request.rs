@@ -14,6 +14,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::regions::{NotDone, install};
 use crate::Ane;
 use crate::engine::Engine;
+use crate::halves::halves;
 use crate::refusal::{Refusal, Why};
 use crate::time::Ticks;
 
@@ -45,10 +46,6 @@ const _: () = assert!(ENTRIES_MAX as u32 == sideband::ENTRIES_MAX);
 /// Declarations of one message: the contract's own limit.
 const DECLARATIONS_MAX: u16 = 512;
 const _: () = assert!(DECLARATIONS_MAX as u32 == sideband::DECLARATIONS_MAX);
-
-/// The value of a register without an answer, while the device is not strict: all ones, as on a bus with
-/// nothing there (Chosen). The device's log says more.
-pub const NO_ANSWER: u32 = u32::MAX;
 
 /// A request as its carrier found it.
 #[derive(Clone, Copy, Debug)]
@@ -278,6 +275,6 @@ fn answer_to_refusal(refusal: Refusal, is_strict: bool) -> Result<u32, (Status, 
         Why::Dead => Err((Status::Dead, 0)),
         _ if is_strict => Err((Status::Unmodelled, refusal.at.0)),
         // The refusal stands in the log; the batch goes on, as a bus would.
-        _ => Ok(NO_ANSWER),
+        _ => Ok(halves(refusal.answer()).0),
     }
 }

@@ -3,7 +3,8 @@
 use ane_device::Options;
 use ane_device::inject::Injection;
 use ane_device::options::FaultPolicy;
-use ane_device::wire::request::{NO_ANSWER, Request, carry_out};
+use ane_device::refusal::Why;
+use ane_device::wire::request::{Request, carry_out};
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::tm;
@@ -193,12 +194,26 @@ fn dead_device_ends_a_batch_at_its_first_access_and_takes_a_reset() {
     assert_eq!(ask(&mut machine, &request, RESPONSE).0, Some(Response::done(1, COOKIE)));
 }
 
+/// Between the registers of each of the mover's blocks: counted as refused, and zero.
+#[test]
+fn offset_without_a_register_in_the_movers_blocks_reads_as_zero() {
+    let mut machine = Machine::new();
+    let offsets = [0x1f1_0040, 0x1f1_8ffc, 0x1f3_0ffc];
+    let (response, values) = ask(&mut machine, &batch_of(&offsets.map(Op::read)), 64);
+    assert_eq!(response, Some(Response::done(3, COOKIE)));
+    assert_eq!(values, [0; 3]);
+    for at in offsets {
+        let refusal = machine.try_read(EngineOffset(at)).unwrap_err();
+        assert!(matches!(refusal.why, Why::NoRegister { .. }) && refusal.answer() == 0, "{refusal}");
+    }
+}
+
 #[test]
 fn register_without_an_answer_reads_as_ones_unless_the_device_is_strict() {
     let request = batch_of(&[Op::read(NOTHING), Op::write(NOTHING, 1), Op::read(WORD)]);
     let (response, values) = ask(&mut Machine::new(), &request, 64);
     assert_eq!(response, Some(Response::done(3, COOKIE)));
-    assert_eq!(values, [NO_ANSWER, 0]);
+    assert_eq!(values, [u32::MAX, 0]);
     let mut strict = Machine::with_options(&Options { strict: true, ..Options::default() });
     assert_eq!(refused(&mut strict, &request, 64), (Status::Unmodelled, 0, 0, NOTHING));
 }
