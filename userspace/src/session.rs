@@ -13,9 +13,10 @@ use ane_uapi::ioctl::request::{self, PRIORITY_DEFAULT, Request};
 use half::f16;
 use zerocopy::{FromZeros, IntoBytes};
 
-use crate::container::{Bar, Direction, Role, Surface, find_operand};
+use crate::container::{self, Bar, Container, Direction, Role, Surface, UnknownBar, find_operand};
 use crate::device::{self, Buffer, Device, Fault, Fence, Outcome, WaitFor, address};
 use crate::model::Model;
+use crate::task::Tasks;
 use crate::tensor::tile::{self, Layout};
 use crate::tensor::{Tensor, bytes};
 
@@ -30,6 +31,9 @@ pub enum Error {
     Bytes { direction: Direction, name: String, why: bytes::Error },
     #[error("program has no task")]
     Empty,
+    /// A buffer for it would be zeros, and the tasks would compute with them.
+    #[error(transparent)]
+    UnknownBar(#[from] UnknownBar),
     #[error("program has no {direction} {asked:?}", direction = direction.name())]
     Unknown { direction: Direction, asked: String },
     /// Shapes are N, C, H, W.
@@ -132,6 +136,7 @@ impl Session {
         if model.task_count() == 0 || model.stream().is_empty() {
             return Err(Error::Empty);
         }
+        refuse_unexplained(model)?;
         let mut buffers = Vec::with_capacity(model.bars().len());
         for bar in model.bars() {
             let buffer = Buffer::new(device, model.bar_bytes(bar).max(1), usage(model, bar))?;
@@ -323,6 +328,20 @@ impl Drop for Session {
         let mut destroy = ProgramDestroy { handle: self.program, reserved: 0 };
         // If the device is gone, so is the program.
         let _ = self.device.call(&program::PROGRAM_DESTROY, &mut destroy, &mut []);
+    }
+}
+
+/// Refuses an object whose tasks name a BAR that it does not explain.
+///
+/// An ANEC explains none of its BARs; what is no operand begins as zeros there.
+fn refuse_unexplained(model: &Model) -> Result<(), UnknownBar> {
+    let tasks = Tasks::new(model.stream(), model.first_task_bytes(), model.task_count());
+    // A damaged chain is for the driver to refuse.
+    let (Container::Hwx, Ok(uses)) = (model.container(), container::uses(tasks)) else { return Ok(()) };
+    let mut unexplained = model.bars().iter().filter(|bar| bar.role == Role::Unassigned);
+    match unexplained.find_map(|bar| Some((bar.index, uses.get(&bar.index)?))) {
+        Some((bar, used)) => Err(UnknownBar::of(bar, used)),
+        None => Ok(()),
     }
 }
 

@@ -4,6 +4,9 @@ mod support;
 
 use ane::container::anec::{Form, Image, Layout};
 use ane::container::{self, Direction, Element, Generation, Program, Role, Warning, convert};
+use ane::device::{Device, Location};
+use ane::model::Model;
+use ane::session::Session;
 use ane_uapi::hw::td::header::{KernelBases, OperandBases};
 use proptest::prelude::*;
 use support::check::check;
@@ -68,6 +71,35 @@ fn newer_object_has_coefficients_and_scratch_in_their_own_bars() {
     assert_eq!(program.scratch_bytes(), 0x9000);
     assert_eq!(program.constants[1].name, "__KERN_0,__kern_0");
     assert_eq!(program.constants[1].bytes, (0..0x80).collect::<Vec<u8>>());
+}
+
+#[test]
+fn section_that_a_bar_names_is_read_whatever_it_is_called() {
+    let mut file = Object::newer().link();
+    let named: Vec<_> = (0..file.len()).filter(|&at| file[at..].starts_with(b"__KERN_0\0")).collect();
+    assert_eq!(named.len(), 2, "the segment, and its section");
+    for at in named {
+        file[at..at + 8].copy_from_slice(b"__DATA\0\0");
+    }
+    let program = open(&file);
+    assert_eq!(program.constants[1].bytes, (0..0x80).collect::<Vec<u8>>());
+    assert_eq!(program.bar(7).map(|bar| bar.role), Some(Role::Constants(1)));
+    check(&file);
+}
+
+#[test]
+fn object_whose_tasks_read_what_it_does_not_explain_is_not_loaded() {
+    let mut file = Object::newer().link();
+    let bar = find(&file, 0x04, 0) + 0x10 + 8 * 7;
+    file[bar] += 0x40;
+    let program = open(&file);
+    assert!(matches!(program.warnings[..], [Warning::BarWithoutSection { bar: 7, .. }]));
+    let device = Device::open(&Location::Embedded, &ane_device::Options::default()).expect("device");
+    let why = Session::load(&device, &Model::of(&program)).expect_err("coefficients would be zeros");
+    assert_eq!(
+        why.to_string(),
+        "task 1 at 0x300: kbase0 names BAR 7, and the object does not say what that carries"
+    );
 }
 
 #[test]

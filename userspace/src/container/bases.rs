@@ -3,10 +3,13 @@
 //! Words 8 and 9 hold eight of them: two sources, the destination and the descriptors, then four sets of
 //! coefficients. Each is five bits of index followed by an enable bit; an index that is not enabled means nothing.
 
+use std::collections::BTreeMap;
+
 use ane_uapi::hw::td::header::{KERNEL_BASES, KernelBases, OPERAND_BASES, OperandBases};
 use ane_uapi::register::{Field, Word};
+use thiserror::Error;
 
-use crate::task::Task;
+use crate::task::{ChainError, Task, Tasks};
 
 /// One enabled BAR number of a header word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +71,45 @@ impl BaseWord {
     /// The word with each enabled BAR number replaced by what `to` makes of it.
     pub(crate) fn rebound(&self, to: impl Fn(u8) -> u8) -> u32 {
         self.enabled().fold(self.word, |word, field| field.put(word, to(field.of(word) as u8).into()))
+    }
+}
+
+/// A place that names a BAR.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use {
+    pub(crate) task: u32,
+    pub(crate) offset: u32,
+    field: &'static str,
+}
+
+/// The first task and field that names each BAR.
+pub(crate) type Uses = BTreeMap<u8, Use>;
+
+pub(crate) fn uses(tasks: Tasks<'_>) -> Result<Uses, ChainError> {
+    let mut uses = Uses::new();
+    for task in tasks {
+        let task = task?;
+        for base in words(&task).iter().flat_map(BaseWord::bases) {
+            let here = Use { task: task.index, offset: task.offset, field: base.field };
+            uses.entry(base.bar).or_insert(here);
+        }
+    }
+    Ok(uses)
+}
+
+/// A task that reads or writes what nobody knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("task {task} at {offset:#x}: {field} names BAR {bar}, and the object does not say what that carries")]
+pub struct UnknownBar {
+    pub task: u32,
+    pub offset: u32,
+    pub field: &'static str,
+    pub bar: u8,
+}
+
+impl UnknownBar {
+    pub(crate) const fn of(bar: u8, used: &Use) -> Self {
+        Self { task: used.task, offset: used.offset, field: used.field, bar }
     }
 }
 

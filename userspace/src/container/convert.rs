@@ -12,13 +12,12 @@
 //! * Registers stay as they are: an offset in one is relative to whatever its BAR carries.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use ane_uapi::hw::td::operands::Roles;
 use thiserror::Error;
 
 use super::anec::{self, Image, Layout, Trailer};
-use super::bases;
+use super::bases::{self, UnknownBar, Uses};
 use super::limits::BARS;
 use super::program::{Direction, Element, LaterGeneration, Program, Role, Surface};
 use crate::task::ChainError;
@@ -29,10 +28,8 @@ pub enum Error {
     LaterGeneration(#[from] LaterGeneration),
     #[error(transparent)]
     Chain(#[from] ChainError),
-    #[error(
-        "task {task} at {offset:#x}: {field} names BAR {bar}, and the object does not say what that carries"
-    )]
-    UnknownBar { task: u32, offset: u32, field: &'static str, bar: u8 },
+    #[error(transparent)]
+    UnknownBar(#[from] UnknownBar),
     #[error(
         "task {first_task} reads constants from {first} (BAR {first_bar}), task {second_task} from {second} \
          (BAR {second_bar}): an ANEC has one section of constants, at BAR 1"
@@ -70,7 +67,7 @@ pub fn to_anec(program: &Program<'_>, form: anec::Form) -> Result<Vec<u8>, Error
 
 /// The ANEC of `program`; borrows the task stream where nothing in it has to change.
 pub fn image<'a>(program: &Program<'a>) -> Result<Image<'a>, Error> {
-    let uses = uses(program)?;
+    let uses = bases::uses(program.tasks()?)?;
     let outputs = in_bar_order(program, Direction::Output);
     let inputs = in_bar_order(program, Direction::Input);
     let constants = constants(program, &uses)?;
@@ -130,28 +127,6 @@ fn check_directions(
         Some(surface) => Err(Error::WrittenInput { name: super::excerpt::excerpt(&surface.name) }),
         None => Ok(()),
     }
-}
-
-/// The first task and field that names each BAR.
-type Uses = BTreeMap<u8, Use>;
-
-#[derive(Clone, Copy, Debug)]
-struct Use {
-    task: u32,
-    offset: u32,
-    field: &'static str,
-}
-
-fn uses(program: &Program<'_>) -> Result<Uses, Error> {
-    let mut uses = Uses::new();
-    for task in program.tasks()? {
-        let task = task?;
-        for base in bases::words(&task).iter().flat_map(bases::BaseWord::bases) {
-            let here = Use { task: task.index, offset: task.offset, field: base.field };
-            uses.entry(base.bar).or_insert(here);
-        }
-    }
-    Ok(uses)
 }
 
 /// The BAR of the ANEC for each BAR of the object.
@@ -221,8 +196,8 @@ fn scratch(program: &Program<'_>) -> Result<Vec<(u8, u8, u64)>, Error> {
 
 /// The task stream with its BAR numbers as `binding` has them.
 fn rebound<'a>(program: &Program<'a>, uses: &Uses, binding: &Binding) -> Result<Cow<'a, [u8]>, Error> {
-    for (&bar, &Use { task, offset, field }) in uses {
-        binding.get(bar).ok_or(Error::UnknownBar { task, offset, field, bar })?;
+    for (&bar, used) in uses {
+        binding.get(bar).ok_or_else(|| UnknownBar::of(bar, used))?;
     }
     if uses.keys().all(|&bar| binding.get(bar) == Some(bar)) {
         return Ok(Cow::Borrowed(program.stream));

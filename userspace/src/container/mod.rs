@@ -20,6 +20,8 @@ pub mod limits;
 mod operand;
 mod program;
 
+pub use bases::UnknownBar;
+pub(crate) use bases::uses;
 pub use bytes::{Outside, Place, lies_inside};
 pub use error::{Error, Unrecognised};
 pub(crate) use excerpt::excerpt;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ane::container::anec::{self, Form, Image};
-use ane::container::{self, Container, Program, Role, convert, lies_inside, limits};
+use ane::container::{self, Container, Program, Role, UnknownBar, convert, lies_inside, limits};
 
 /// Opens `file` and holds the result, whatever it is, to what the reader promises.
 ///
@@ -126,7 +126,7 @@ fn converted_keeps_the_tasks(program: &Program<'_>, image: &Image<'_>) {
     match convert::to_anec(&converted, Form::Long) {
         Ok(again) => assert!(again == file, "a second conversion changes the file"),
         // A section of no bytes leaves no trace in an ANEC, though a task may name its BAR.
-        Err(convert::Error::UnknownBar { bar, .. }) => {
+        Err(convert::Error::UnknownBar(UnknownBar { bar, .. })) => {
             assert!(
                 converted.bar(bar).is_none() && image.buffers[usize::from(bar)] == 0,
                 "BAR {bar} was lost"

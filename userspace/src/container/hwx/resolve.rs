@@ -37,8 +37,10 @@ pub(super) fn resolve<'a>(
     let mut constants: Vec<Constants<'a>> = Vec::new();
     let mut roles = BTreeMap::from([(descriptor.stream, (Role::Tasks, stream.len() as u64))]);
     for section in object.sections.iter().filter(|section| section.link != descriptor.stream) {
+        // The tasks read what the table of BARs has, whatever its section is called (td 2.1).
+        let is_read = |bytes: &[u8]| !bytes.is_empty() && bar_of(section.link).is_some();
         let role = match section.content {
-            Some(bytes) if is_constants(section) => {
+            Some(bytes) if is_constants(section) || is_read(bytes) => {
                 constants.push(Constants { name: Cow::Owned(section.name.to_string()), bar: None, bytes });
                 Role::Constants(constants.len() - 1)
             }
