@@ -176,15 +176,22 @@ fn anec_that_counts_tiles_of_512_bytes_is_read_like_one_that_counts_pages() {
     }
 }
 
+/// The format of a port that moves halves.
+const HALVES: u32 = 0x0100_2031;
+
 /// The addition of `Object::older` as a converter writes it that copies the tasks of a newer object: inputs in BARs 4 and
 /// 6, the output in BAR 5.
 fn bound_as_it_came(form: Form) -> Vec<u8> {
     let mut file = convert::to_anec(&open(&Object::older().link()), form).expect("convertible");
     let word = |at: usize| form.bytes() as usize + 4 * at;
     put32(&mut file, word(8), Bases::default().source(4).second_source(6).destination(5).0);
-    // Behind header, kernel DMA and common block: the ports run.
-    put32(&mut file, word(10 + 63 + 17 + 1), 1);
-    put32(&mut file, word(10 + 63 + 17 + 29 + 19 + 5 + 6 + 1), 1);
+    // Behind header, kernel DMA and common block: the ports run, and move halves.
+    let (source, destination) = (10 + 63 + 17 + 1, 10 + 63 + 17 + 29 + 19 + 5 + 6 + 1);
+    for (at, value) in [(source, 1), (source + 14, HALVES), (source + 15, HALVES)] {
+        put32(&mut file, word(at), value);
+    }
+    put32(&mut file, word(destination), 1);
+    put32(&mut file, word(destination + 6), HALVES);
     file
 }
 

@@ -4,9 +4,14 @@ mod built;
 
 use std::collections::BTreeMap;
 
+use ane::container::anec::{Form, Image, Layout};
 use ane::container::{self, Direction, Program};
+use ane::device::{Device, Location};
+use ane::model::Model;
+use ane::session::Session;
+use ane::tensor::Tensor;
 use ane_device::Options;
-use ane_tests::oracles::{self, Oracle, constants, meaning};
+use ane_tests::oracles::{self, Oracle, OracleSurface, constants, meaning};
 use ane_tests::random::Random;
 use ane_tests::runner::{EmbeddedRunner, Outcome, surfaces};
 use half::f16;
@@ -92,6 +97,34 @@ fn tiles_and_transpositions_give_what_they_mean() {
 #[test]
 fn matrix_products_and_chains_give_what_they_mean() {
     check_all(&["matmul", "linear", "chain"]);
+}
+
+/// An ANEC has no element types, and truth values are bytes.
+#[test]
+fn flat_file_whose_tasks_move_bytes_takes_and_gives_their_values() {
+    let Some(oracle) = oracles::named("logical_not_1x1x64x64") else { return };
+    let made = constants::make(&oracle, &mut Random::new(seed(&oracle)));
+    let stream = oracle.stream();
+    let program = oracle.program(&stream, &made);
+    let layout = |surface: &OracleSurface| {
+        let [n, c, h, w] = surface.shape.map(|extent| u32::try_from(extent).unwrap());
+        Layout { n, c, h, w, plane: surface.strides[1], row: surface.strides[2] }
+    };
+    let image = Image {
+        outputs: vec![layout(oracle.output())],
+        inputs: oracle.inputs().map(layout).collect(),
+        names: Vec::new(),
+        ..Image::of_anec(&program)
+    };
+    let model = Model::read(&image.write(Form::Long).unwrap()).unwrap();
+    let device = Device::open(&Location::Embedded, &Options::default()).unwrap();
+    let mut session = Session::load(&device, &model).unwrap();
+    let shape = model.inputs()[0].shape;
+    let truth = Tensor::from_fn(shape, |at| if at % 3 == 0 { f16::ONE } else { f16::ZERO });
+    session.set_at(0, &truth).unwrap();
+    session.run().unwrap();
+    let found = session.get_at(0).unwrap();
+    assert!(truth.values().iter().zip(found.values()).all(|(x, y)| x.to_f32() + y.to_f32() == 1.0));
 }
 
 /// A program that takes 2560 rows of 1600 numbers to as many, with its task stream changed.

@@ -44,7 +44,7 @@ pub enum Error {
     },
     #[error("the object has {count} scratch sections, an ANEC has BARs for {max}")]
     TooMuchScratch { count: usize, max: usize },
-    /// Elements that clients of the format would take for something else.
+    /// Elements that other clients of the format would take for something else.
     #[error("{direction} {name:?} has elements of {element}, an ANEC has fp16 only", direction = direction.name())]
     NotHalf { direction: Direction, name: String, element: Element },
     #[error(

@@ -14,6 +14,10 @@
  * is BAR 4 + i, input i is BAR 4 + (number of outputs) + i, unless its tasks are bound to others: then a BAR that they
  * write is an output, and one that they only read an input.
  *
+ * A few programs move bytes, such as truth values. Their tensors are copied as 16-bit numbers all the same, as the Linux
+ * driver's library does: the byte of an element is the low byte of its number, so that true is 1 and not 1.0. Where a row of
+ * such numbers does not fit the file's rows, tiling gives EINVAL, and whole buffers are copied instead.
+ *
  * NULL, an index that a program does not have and numbers that make no tensor are answered with an error, or with nothing
  * done. What C cannot know, the library does not either; undefined is
  *	- a program that ane_init did not give, or that was given back already;

@@ -47,6 +47,8 @@ pub enum ReadError {
         "surface of BAR {bar}: {axis} at {at:#x} is {count:#x}, at least 1 and less than 2^32 are possible"
     )]
     Axis { bar: u8, axis: &'static str, at: u64, count: u64 },
+    #[error("surface of BAR {bar}: tasks move its elements both as bytes and as halves")]
+    MixedElements { bar: u8 },
 }
 
 /// The properties of a program that an ANEC cannot describe.

@@ -1,8 +1,8 @@
 //! ANEC: the flat container of the Linux stack.
 //!
 //! A header with sizes, counts, and for each BAR a buffer size and a shape; then the task stream, zeros up to a
-//! multiple of 16, and the constants. There is no magic number and no element type: every client takes surfaces for
-//! fp16. Names are this project's addition (`names`). There is no BAR table either. The first clients assume one order
+//! multiple of 16, and the constants. There is no magic number and no element type: elements are halves, except where a
+//! port of the tasks moves bytes. Clients in C take all of them for halves, so that none but halves are written here. Names are this project's addition (`names`). There is no BAR table either. The first clients assume one order
 //! ([`bar_of`]), to which what is written here is bound; in a file that is bound otherwise the tasks tell which BARs they
 //! read and which they write, as today's clients have them do (`ane_uapi::hw::td::operands`).
 //!

@@ -147,8 +147,17 @@ fn surfaces(
     of(Direction::Output, roles.outputs)
         .chain(of(Direction::Input, roles.inputs))
         .zip(names)
-        .map(|((direction, bar), name)| surface(header, tiles, direction, name, bar))
+        .map(|((direction, bar), name)| surface(header, tiles, direction, name, (bar, element(roles, bar)?)))
         .collect()
+}
+
+/// The elements at a BAR: bytes where the tasks move bytes, and halves otherwise.
+fn element(roles: Roles, bar: u8) -> Result<Element, ReadError> {
+    match (roles.bytes.contains(bar), roles.halves.contains(bar)) {
+        (true, true) => Err(ReadError::MixedElements { bar }),
+        (true, false) => Ok(Element::Byte),
+        (false, _) => Ok(Element::Half),
+    }
 }
 
 fn surface(
@@ -156,7 +165,7 @@ fn surface(
     tiles: Tiles,
     direction: Direction,
     name: String,
-    bar: u8,
+    (bar, element): (u8, Element),
 ) -> Result<Surface<'static>, ReadError> {
     let at = (offset_of!(Header, shapes) + size_of::<Shape>() * usize::from(bar)) as u64;
     let buffer_bytes = tiles.buffer_bytes(header, bar)?;
@@ -174,15 +183,16 @@ fn surface(
     };
     let plane = raw.plane.get();
     let batch = plane.checked_mul(shape.c.into()).ok_or(too_short)?;
-    let strides = Axes { n: batch, c: plane, h: raw.row.get(), w: Element::HALF_BYTES };
-    if extent(shape, strides, Element::HALF_BYTES).is_none_or(|extent| extent > buffer_bytes) {
+    let step = element.bytes().unwrap_or(Element::HALF_BYTES);
+    let strides = Axes { n: batch, c: plane, h: raw.row.get(), w: step };
+    if extent(shape, strides, step).is_none_or(|extent| extent > buffer_bytes) {
         return Err(too_short);
     }
     Ok(Surface {
         name: Cow::Owned(name),
         direction,
         bar,
-        element: Element::Half,
+        element,
         shape,
         dims: None,
         strides,
