@@ -91,6 +91,12 @@ pub enum Error {
     NoField { register: &'static str, field: String, known: String },
     #[error("task {task} does not write {register}: it keeps what {}", match last { Some(last) => format!("task {last} wrote, so patch that one"), None => "it holds after reset".to_owned() })]
     NotWritten { task: u32, register: &'static str, last: Option<u32> },
+    #[error(
+        "task {task} gives no value for {register}: its record goes on behind the descriptor's end, where all values are 0"
+    )]
+    BehindEnd { task: u32, register: &'static str },
+    #[error("the header of task {task} has no word {register}: Flags.tde is not set")]
+    NoWord { task: u32, register: &'static str },
     #[error("{place} takes {wanted}, not {given:?}")]
     Value { place: String, wanted: String, given: String },
     #[error(
@@ -123,9 +129,9 @@ pub fn registers(file: &[u8], number: u32, edits: &[Edit]) -> Result<Vec<u8>, Er
         let (register, address) = named(edit)?;
         let at = place(&program, number, register, address)?;
         let at = stream_at.saturating_add(at);
-        if let Some(word) = patched.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<4>) {
-            *word = edited(edit, register, u32::from_le_bytes(*word))?.to_le_bytes();
-        }
+        let word = patched.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<4>);
+        let word = word.ok_or(Error::BehindEnd { task: number, register: register.name })?;
+        *word = edited(edit, register, u32::from_le_bytes(*word))?.to_le_bytes();
     }
     // A header word may have led to the next task: the file has to be a program still.
     let program = container::open(&patched)?;
@@ -163,17 +169,18 @@ fn named(edit: &Edit) -> Result<(&'static Register, Option<u32>), Error> {
     let blocks = || td::BLOCKS.iter().flat_map(|block| block.registers.iter().copied());
     let header = || HEADER.registers.iter().copied();
     let is_meant = |register: &&'static Register| register.name.eq_ignore_ascii_case(&edit.register);
-    if let Some(register) = blocks().find(is_meant) {
-        let address = register.at(edit.index);
-        let beyond = || Error::Value {
+    let address = |register: &'static Register| {
+        register.at(edit.index).ok_or_else(|| Error::Value {
             place: format!("the index of {}", register.name),
             wanted: format!("a number below {}", register.count),
             given: edit.index.to_string(),
-        };
-        return Ok((register, Some(address.ok_or_else(beyond)?)));
+        })
+    };
+    if let Some(register) = blocks().find(is_meant) {
+        return Ok((register, Some(address(register)?)));
     }
     if let Some(register) = header().find(is_meant) {
-        return Ok((register, None));
+        return address(register).map(|_| (register, None));
     }
     let start: String = edit.register.chars().take(3).collect::<String>().to_ascii_lowercase();
     let similar = |register: &&'static Register| {
@@ -197,27 +204,52 @@ fn place(
         count = task.index.saturating_add(1);
         let found = match address {
             Some(address) => written(&task, address),
-            None => Some(u64::from(task.offset).saturating_add(register.offset.into())),
+            None => header_word(&task, register),
         };
         if task.index == number {
-            let found = found.ok_or(Error::NotWritten { task: number, register: register.name, last })?;
-            return Ok(usize::try_from(found).unwrap_or(usize::MAX));
+            let register = register.name;
+            return match found {
+                Written::At(word) => Ok(usize::try_from(task.offset_of_word(word)).unwrap_or(usize::MAX)),
+                Written::BehindEnd => Err(Error::BehindEnd { task: number, register }),
+                Written::Nowhere if address.is_none() => Err(Error::NoWord { task: number, register }),
+                Written::Nowhere => Err(Error::NotWritten { task: number, register, last }),
+            };
         }
-        last = found.map(|_| task.index).or(last);
+        if !matches!(found, Written::Nowhere) {
+            last = Some(task.index);
+        }
     }
     Err(Error::NoTask { task: number, count })
 }
 
+/// Where in a descriptor a register has its value.
+#[derive(Clone, Copy, Debug)]
+enum Written {
+    /// At this word.
+    At(usize),
+    /// In one of the zeros that a record announces and the descriptor does not have.
+    BehindEnd,
+    Nowhere,
+}
+
 /// Where a task writes a register last, as that is what counts.
-fn written(task: &Task<'_>, address: u32) -> Option<u64> {
-    let records = task.records();
-    let words = records.flat_map(|record| {
-        let first = record.at.saturating_add(1);
-        let numbered =
-            record.writes().enumerate().map(move |(word, (to, _))| (first.saturating_add(word), to));
-        numbered.collect::<Vec<_>>()
-    });
-    words.filter(|(_, to)| *to == address).last().map(|(word, _)| task.offset_of_word(word))
+fn written(task: &Task<'_>, address: u32) -> Written {
+    let mut found = Written::Nowhere;
+    for record in task.records() {
+        for (at, (to, _)) in record.writes().enumerate() {
+            if to == address {
+                let is_there = at < record.values.len();
+                let word = record.at.saturating_add(1).saturating_add(at);
+                found = if is_there { Written::At(word) } else { Written::BehindEnd };
+            }
+        }
+    }
+    found
+}
+
+fn header_word(task: &Task<'_>, register: &Register) -> Written {
+    let word = register.offset as usize / 4;
+    if word < task.header.words() { Written::At(word) } else { Written::Nowhere }
 }
 
 fn edited(edit: &Edit, register: &'static Register, word: u32) -> Result<u32, Error> {

@@ -60,6 +60,27 @@ fn what_cannot_be_changed_is_named() {
     assert!(refused(0, "MACCfg.nonlinear_mode=9").contains("takes a number up to 3 or one of"));
     assert!(refused(0, "MACCfg=many").contains("a number of 32 bits"));
     assert!(refused(0, "MACCfg[1]=0").contains("index"));
+    assert!(refused(0, "Flags[7].tde=1").starts_with("the index of Flags takes a number below 1"));
+    assert_eq!(
+        refused(0, "Dependence.dtid=4"),
+        "the header of task 0 has no word Dependence: Flags.tde is not set"
+    );
+}
+
+#[test]
+fn register_whose_value_lies_behind_the_end_of_its_descriptor_has_no_word_to_change() {
+    let file = file();
+    let program = container::open(&file).unwrap();
+    let [first, last] = [0, 1].map(|index| program.tasks().unwrap().nth(index).unwrap().unwrap());
+    let (address, _) = last.records().last().unwrap().writes().last().unwrap();
+    let place = td::find(address).unwrap();
+    let name = place.register.name;
+    let edit = Edit { register: name.to_owned(), index: place.index, field: None, value: "7".to_owned() };
+    assert!(registers(&file, 1, &[edit.clone()]).is_ok());
+    let shorter = format!("Length.next_size={}", first.header.length.next_size() - 1);
+    let file = registers(&file, 0, &[shorter.parse().unwrap()]).unwrap();
+    let why = registers(&file, 1, &[edit]).unwrap_err();
+    assert!(matches!(why, Error::BehindEnd { register, .. } if register == name), "{why}");
 }
 
 #[test]
