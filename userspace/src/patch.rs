@@ -13,6 +13,7 @@ use ane_uapi::register::{Field, Register, Show};
 use half::f16;
 
 use crate::container::{self, LaterGeneration, Program};
+use crate::decode::is_signed;
 use crate::task::{ChainError, Task};
 use crate::tensor::Conversion;
 
@@ -284,7 +285,7 @@ fn single(value: f64) -> Option<f32> {
 
 /// The number that a field takes for the words.
 fn valued(field: &Field, words: &str) -> Option<u32> {
-    let float = || words.contains(['.', 'e', 'n']).then(|| words.parse::<f64>().ok()).flatten();
+    let float = || words.parse::<f64>().ok();
     match field.show {
         Show::Codes(codes) => {
             let named = codes.iter().find(|code| code.name.eq_ignore_ascii_case(words));
@@ -292,13 +293,22 @@ fn valued(field: &Field, words: &str) -> Option<u32> {
         }
         Show::Half if !words.starts_with("0x") => {
             let half = |value| Conversion::default().bounded(value).ok();
-            float().and_then(half).map(|half| half.to_bits().into()).or_else(|| number(words))
+            float().and_then(half).map(|half| half.to_bits().into())
         }
-        Show::Single if !words.starts_with("0x") => {
-            float().and_then(single).map(f32::to_bits).or_else(|| number(words))
-        }
+        Show::Single if !words.starts_with("0x") => float().and_then(single).map(f32::to_bits),
+        Show::Bytes(shift) => units(field, words, shift),
         _ => number(words),
     }
+}
+
+/// The units of a quantity that is given in bytes, as it is shown. It may be negative where a stride may lead backwards.
+fn units(field: &Field, words: &str, shift: u8) -> Option<u32> {
+    let bytes = match words.strip_prefix('-') {
+        Some(digits) if is_signed(field) => number(digits)?.wrapping_neg(),
+        _ => number(words)?,
+    };
+    let units = bytes.checked_shr(shift.into())?;
+    (units.checked_shl(shift.into())? == bytes).then_some(units)
 }
 
 fn wanted(field: &Field, most: u32) -> String {
@@ -308,9 +318,14 @@ fn wanted(field: &Field, most: u32) -> String {
             format!("a number up to {most} or one of: {}", names.join(", "))
         }
         Show::Half => {
-            format!("a number with a point, such as 1.5, of at most {}, or bits up to {most:#x}", f16::MAX)
+            format!("a number such as 1.5, of at most {}, or its bits, up to {most:#x}, with 0x", f16::MAX)
         }
-        Show::Single => format!("a number with a point, such as 1.5, or bits up to {most:#x}"),
+        Show::Single => format!("a number such as 1.5, or its bits, up to {most:#x}, with 0x"),
+        Show::Bytes(shift) => format!(
+            "bytes, a multiple of {}, up to {:#x}",
+            1_u64.wrapping_shl(shift.into()),
+            u64::from(most).wrapping_shl(shift.into())
+        ),
         _ => format!("a number up to {most}"),
     }
 }

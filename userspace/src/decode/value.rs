@@ -62,10 +62,15 @@ fn power(exponent: u32) -> String {
     }
 }
 
-/// A stride or an offset. A field that reaches bit 31 is signed: strides may lead backwards.
+/// Whether a quantity in bytes is signed, as all are that reach bit 31: strides may lead backwards.
+pub(crate) const fn is_signed(field: &Field) -> bool {
+    field.low + field.bits == 32
+}
+
+/// A stride or an offset.
 fn bytes(field: &Field, value: u32, shift: u8) -> String {
     let bytes = value << shift;
-    if field.low + field.bits == 32 && bytes.cast_signed() < 0 {
+    if is_signed(field) && bytes.cast_signed() < 0 {
         format!("-{:#x} bytes", bytes.cast_signed().unsigned_abs())
     } else {
         format!("{bytes:#x} bytes")

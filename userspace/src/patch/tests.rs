@@ -97,6 +97,7 @@ fn number_with_a_point_is_rounded_once_and_not_to_infinity() {
         (valued(half, "65519.9"), valued(half, "65520.0"), valued(half, "1e6")),
         (Some(0x7bff), None, None)
     );
+    assert_eq!((valued(half, "1"), valued(half, "0x1")), (Some(0x3c00), Some(1)));
     assert_eq!((valued(half, "-inf"), valued(half, "0x7c00")), (Some(0xfc00), Some(0x7c00)));
     let single = field(|show| matches!(show, Show::Single));
     assert_eq!((valued(single, "1.5"), valued(single, "1e39")), (Some(0x3fc0_0000), None));
@@ -117,6 +118,41 @@ fn link_to_the_next_task_cannot_be_broken() {
         }
     }
     assert!(broken > 0, "some word of the header is the link");
+}
+
+#[test]
+fn number_that_decode_shows_is_the_one_that_is_set() {
+    let file = file();
+    let report = Report::of(&container::open(&file).unwrap());
+    let mut kinds = [0; 2];
+    for task in &report.tasks {
+        for register in task.blocks.iter().flat_map(|block| &block.registers) {
+            let known = td::find(register.address.0 as u32).unwrap().register;
+            for field in &register.fields {
+                let show = known.fields.iter().find(|known| known.name == field.name).unwrap().show;
+                let value = match show {
+                    Show::Log2 | Show::Log2PlusOne => continue,
+                    Show::Bytes(_) => field.shown.strip_suffix(" bytes").unwrap().to_owned(),
+                    _ => field.shown.clone(),
+                };
+                kinds[usize::from(matches!(show, Show::Bytes(_)))] += 1;
+                let edit = Edit {
+                    register: register.name.unwrap().to_owned(),
+                    index: register.index.unwrap_or(0),
+                    field: Some(field.name.to_owned()),
+                    value,
+                };
+                let patched = registers(&file, task.index, &[edit.clone()]).unwrap();
+                assert!(patched == file, "{edit}");
+            }
+        }
+    }
+    assert!(kinds.iter().all(|&count| count > 0));
+    assert!(
+        refused(0, "SrcRowStride1.units=0x41").contains("takes bytes, a multiple of 64, up to 0xffffffc0")
+    );
+    let negative = registers(&file, 0, &["SrcRowStride1.units=-0x40".parse().unwrap()]).unwrap();
+    assert!(negative == registers(&file, 0, &["SrcRowStride1=0xffffffc0".parse().unwrap()]).unwrap());
 }
 
 #[test]

@@ -17,7 +17,8 @@ use crate::{diff, files};
 ///
 /// Changes words of the program, keeps everything else, writes it again in the same container, and prints the difference.
 /// A register can be set in a task that writes it. A value is a number, the name of a code as `ane decode --explain` prints
-/// it, or a floating-point number where the field holds one.
+/// it, or a floating-point number where the field holds one, whose bits are taken with 0x. Where `ane decode` prints bytes, a field
+/// takes bytes.
 ///
 /// --coefficients takes a file with as many bytes as the program has constants, tables and all.
 #[derive(Debug, Args)]
