@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use super::super::convolution::{Channels, Convolution, Weights};
+use super::super::convolution::{Channels, Convolution, Weights, divides};
 use super::super::error::Result;
 use super::super::graph::{Graph, Tensor};
 use super::super::pass::{Nonlinearity, Tail};
@@ -45,6 +45,7 @@ impl Graph {
             let [channels, ..] = layer.extents(values[0]);
             let groups = groups(convolution, channels);
             let (outputs, (columns, rows)) = (convolution.outputs as usize, convolution.kernel);
+            check_groups("dilated convolution", groups, [channels, outputs])?;
             let dims = vec![outputs, channels / groups.max(1), rows as usize, columns as usize];
             let operands = operands(layer, values[0], convolution, dims)?;
             let y = layer.operator("Conv", &operands, &settings(convolution, groups, dilation))?;
@@ -86,6 +87,7 @@ impl Graph {
             let [channels, ..] = layer.extents(values[0]);
             let groups = groups(convolution, channels);
             let (outputs, (columns, rows)) = (convolution.outputs as usize, convolution.kernel);
+            check_groups("transposed convolution", groups, [channels, outputs])?;
             let dims = vec![channels, outputs / groups.max(1), rows as usize, columns as usize];
             let operands = operands(layer, values[0], convolution, dims)?;
             let mut settings = settings(convolution, groups, dilation);
@@ -106,6 +108,12 @@ const fn groups(convolution: &Convolution<'_>, channels: usize) -> usize {
             reads => channels / reads as usize,
         },
     }
+}
+
+/// Refuses groups that do not divide the inputs and the outputs: there would be fewer of them than asked for.
+fn check_groups(operation: &'static str, groups: usize, channels: [usize; 2]) -> Result<()> {
+    // All come from numbers of 32 bits.
+    channels.iter().try_for_each(|&count| divides(operation, "groups", groups as u32, count as u32))
 }
 
 fn settings(

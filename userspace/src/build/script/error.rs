@@ -24,6 +24,8 @@ pub enum Why {
     NoOperation { name: String },
     #[error("{operation} knows no {key:?}")]
     Key { operation: String, key: String },
+    #[error("{operation} has {key:?} twice")]
+    KeyTwice { operation: String, key: String },
     #[error("{operation} needs {key}=")]
     Missing { operation: String, key: &'static str },
     #[error("{key}={value} is not {wanted}")]

@@ -210,12 +210,7 @@ fn other_statistic(operation: &str) -> Option<Statistic> {
 
 fn pool(words: &mut Words<'_>) -> Result<Pool, Why> {
     let plain = Pool::new(extents("kernel", words.need("kernel")?)?);
-    let mut yes = |key| match words.take(key) {
-        None | Some("no") => Ok(false),
-        Some("yes") => Ok(true),
-        Some(value) => Err(wrong(key, value, "yes or no")),
-    };
-    let (ceil, counts_padding) = (yes("ceil")?, yes("counts_padding")?);
+    let (ceil, counts_padding) = (words.yes("ceil")?, words.yes("counts_padding")?);
     let stride = words.take("stride").map_or(Ok(plain.stride), |value| extents("stride", value))?;
     let padding = words.take("padding").map_or(Ok(Padding::NONE), |value| zeros("padding", value))?;
     Ok(Pool { stride, padding, ceil, counts_padding, ..plain })

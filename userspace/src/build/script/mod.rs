@@ -246,7 +246,7 @@ impl Script<'_> {
     }
 
     fn operation(&mut self, name: &str, operation: &str, words: &[&str]) -> Result<Tensor, Why> {
-        let mut words = Words::of(operation, words);
+        let mut words = Words::of(operation, words)?;
         let made = self.make(name, operation, &mut words)?;
         self.conversion += words.conversion;
         words.finish()?;

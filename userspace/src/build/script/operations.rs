@@ -14,7 +14,7 @@ impl Script<'_> {
     pub(super) fn make(&mut self, name: &str, operation: &str, words: &mut Words<'_>) -> Result<Tensor, Why> {
         if let Some(element) = element(operation) {
             let [a, b] = self.operands(words)?;
-            return Ok(self.graph.binary(a, b, Element { relu: words.has("relu"), ..element })?);
+            return Ok(self.graph.binary(a, b, Element { relu: words.yes("relu")?, ..element })?);
         }
         if let Some(table) = table(operation) {
             let [x] = self.operands(words)?;
@@ -52,7 +52,7 @@ impl Script<'_> {
             }
             "matmul" => {
                 let [x, y] = self.operands(words)?;
-                self.graph.matmul(x, y, tail(words))?
+                self.graph.matmul(x, y, tail(words)?)?
             }
             "sum" | "mean" | "largest" => {
                 let (reduce, statistic) = match operation {
@@ -120,7 +120,7 @@ impl Script<'_> {
             padding,
             channels,
             bias: bias.as_deref(),
-            tail: tail(words),
+            tail: tail(words)?,
             ..Convolution::new(outputs, kernel, Weights::Half(&weights))
         };
         Ok(match dilation {
@@ -201,6 +201,6 @@ fn table(operation: &str) -> Option<fn() -> ActivationTable> {
     })
 }
 
-fn tail(words: &mut Words<'_>) -> Tail {
-    if words.has("relu") { Tail::RELU } else { Tail::NONE }
+fn tail(words: &mut Words<'_>) -> Result<Tail, Why> {
+    Ok(if words.yes("relu")? { Tail::RELU } else { Tail::NONE })
 }

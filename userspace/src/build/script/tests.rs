@@ -63,6 +63,14 @@ fn script_and_calls_make_the_same_program() {
 }
 
 #[test]
+fn relu_is_on_where_the_line_says_yes() {
+    let built = |word| build(&format!("x = input 4x1x1\ny = add x x {word}\noutput y"), no_arrays).unwrap();
+    assert_eq!(built("relu"), built("relu=yes"));
+    assert_eq!(built(""), built("relu=no"));
+    assert_ne!(built(""), built("relu"));
+}
+
+#[test]
 fn line_that_is_wrong_is_named_with_what_is_wrong() {
     for (text, message) in [
         ("x", "line 1: has another form than \"NAME = OPERATION ... or output NAME\""),
@@ -74,12 +82,26 @@ fn line_that_is_wrong_is_named_with_what_is_wrong() {
         ("x = input 4x1x1\ny = relu x size=3", "line 2: relu knows no \"size\""),
         ("x = input 4x1x1\ny = linear x outputs=4", "line 2: linear needs weights="),
         (
+            "x = input 4x1x1\ny = linear x outputs=4 weights=1 outputs=8",
+            "line 2: linear has \"outputs\" twice",
+        ),
+        ("x = input 4x1x1\ny = add x x relu relu=no", "line 2: add has \"relu\" twice"),
+        ("x = input 4x1x1\ny = add x x relu=never", "line 2: relu=never is not yes or no"),
+        (
             "x = input 4x1x1\ny = linear x outputs=4 kernel=3x3 weights=1",
             "line 2: linear knows no \"kernel\"",
         ),
         (
             "x = input 4x1x1\ny = convolution x outputs=4 groups=3 weights=1",
             "line 2: convolution: 3 groups do not divide 4 channels",
+        ),
+        (
+            "x = input 4x1x1\ny = transposed_convolution x outputs=5 groups=2 weights=1",
+            "line 2: transposed convolution: 2 groups do not divide 5 channels",
+        ),
+        (
+            "x = input 4x1x1\ny = convolution x outputs=5 groups=2 dilation=2x2 weights=1",
+            "line 2: dilated convolution: 2 groups do not divide 5 channels",
         ),
         ("x = input 4x1x1\ny = linear x outputs=4 weights=w.npy", "line 2: w.npy: no such file"),
         (

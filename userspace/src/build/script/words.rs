@@ -18,17 +18,23 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn of(operation: &'a str, words: &[&'a str]) -> Self {
+    pub(super) fn of(operation: &'a str, words: &[&'a str]) -> Result<Self, Why> {
         let (operands, pairs, conversion) = (Vec::new(), BTreeMap::new(), Conversion::default());
         let mut split = Self { operation, operands, pairs, conversion };
         for &word in words {
-            match word.split_once('=') {
-                Some((key, value)) => drop(split.pairs.insert(key, value)),
-                None if word == "relu" => drop(split.pairs.insert(word, "")),
-                None => split.operands.push(word),
+            let before = match word.split_once('=') {
+                Some((key, value)) => split.pairs.insert(key, value).map(|_| key),
+                None if word == "relu" => split.pairs.insert(word, "yes").map(|_| word),
+                None => {
+                    split.operands.push(word);
+                    None
+                }
+            };
+            if let Some(key) = before {
+                return Err(Why::KeyTwice { operation: operation.to_owned(), key: key.to_owned() });
             }
         }
-        split
+        Ok(split)
     }
 
     pub(super) fn take(&mut self, key: &str) -> Option<&'a str> {
@@ -39,8 +45,13 @@ impl<'a> Words<'a> {
         self.take(key).ok_or_else(|| Why::Missing { operation: self.operation.to_owned(), key })
     }
 
-    pub(super) fn has(&mut self, key: &str) -> bool {
-        self.take(key).is_some()
+    /// Whether the line says yes to something; it may also say no.
+    pub(super) fn yes(&mut self, key: &str) -> Result<bool, Why> {
+        match self.take(key) {
+            None | Some("no") => Ok(false),
+            Some("yes") => Ok(true),
+            Some(value) => Err(wrong(key, value, "yes or no")),
+        }
     }
 
     /// A number that the engine gets as a half.
