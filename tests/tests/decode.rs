@@ -6,6 +6,8 @@ use ane::container;
 use ane::decode::{Report, text};
 use ane_tests::command::ane;
 use ane_tests::data;
+use ane_tests::oracles;
+use ane_tests::oracles::constants::MadeConstants;
 use serde_json::Value;
 
 /// Standard output of a run that has to succeed.
@@ -137,6 +139,27 @@ fn real_programs_say_what_the_specification_says() {
         assert_eq!(report.program.warnings, [""; 0], "{name}");
         assert_eq!(report.tasks[0].summary, summary, "{name}");
         assert_eq!(report.tasks.len(), if name == "concat" { 2 } else { 1 });
+    }
+}
+
+/// The last task of programs whose registers are transcribed, by what they were compiled from.
+#[test]
+fn summary_tells_the_operation_that_was_compiled() {
+    for (name, wanted) in [
+        ("unary_abs_1x512x1x1", "planar |a|"),
+        ("binary_mul_c64_constant_scalar", "planar a * 0.5"),
+        ("binary_sub_c512_constant_scalar", "planar a - 0.5"),
+        ("tile_r_1x1x375_reps_1_375_1", "planar copy, then relu"),
+        ("reduce_sum_ax2_3_1x64x8x8_flat", "planar sum over rows and columns"),
+        ("conv_k3_c64_n64_s16_st1_g4_bias0", "neural 3x3 convolution, 4 times"),
+        ("unary_exp_1x64x1x1", "neural pass-through, times 1.4423828, then an activation table"),
+        ("bcast_mul_2x64x1x1", "planar a * b, 2 times"),
+    ] {
+        let Some(oracle) = oracles::named(name) else { return };
+        let (stream, made) = (oracle.stream(), MadeConstants::default());
+        let report = Report::of(&oracle.program(&stream, &made));
+        let summary = &report.tasks.last().expect("a task").summary;
+        assert_eq!(summary.split_once(';').map(|(what, _)| what), Some(wanted), "{name}");
     }
 }
 
