@@ -173,6 +173,23 @@ fn real_programs_set_no_register_bit_that_no_source_explains() {
     }
 }
 
+/// The device refuses such a record.
+#[test]
+fn bit_of_a_record_that_no_source_explains_is_shown_and_compared() {
+    let sound = std::fs::read(example()).expect("readable");
+    let program = container::open(&sound).expect("a program");
+    let stream = program.stream.as_ptr().addr() - sound.as_ptr().addr();
+    let task = program.tasks().expect("h13").next().expect("a task").expect("sound");
+    let record = task.records().next().expect("a record");
+    let mut odd = sound.clone();
+    odd[stream + task.offset_of_word(record.at) as usize] |= 1;
+    let folder = tempfile::tempdir().expect("folder");
+    let odd = write(folder.path(), "odd.anec", &odd);
+    assert!(printed(&["decode", &odd]).contains("[unknown bits 0x00000001 in the record's first word]"));
+    let found = ane(&["diff", &example(), &odd]);
+    assert!(String::from_utf8_lossy(&found.stdout).contains("task 0 unknown bits of records"));
+}
+
 #[test]
 fn file_that_is_missing_is_named() {
     let message = refused(&["decode", "no/such/file.hwx"]);

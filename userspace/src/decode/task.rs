@@ -48,6 +48,9 @@ pub struct BlockReport {
     /// Values that would lie behind the descriptor's end, and are zero.
     #[serde(skip_serializing_if = "is_zero")]
     pub missing: u32,
+    /// Bits of the record's first word that are set and that no source explains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_bits: Option<Word>,
     pub registers: Vec<RegisterReport>,
 }
 
@@ -123,6 +126,7 @@ impl TaskReport {
                 offset: Address(task.offset_of_word(record.at)),
                 address: Address(record.header.address().into()),
                 missing: record.missing as u32,
+                unknown_bits: (record.header.low() != 0).then_some(Word(record.header.low().into())),
                 registers,
             });
         }

@@ -86,6 +86,8 @@ fn task(found: &mut Comparison, a: &TaskReport, b: &TaskReport) {
     let index = a.index;
     found.compare(|| format!("task {index}"), &a.summary, &b.summary);
     registers(found, &format!("task {index} header"), a.header.iter(), b.header.iter());
+    let place = || format!("task {index} unknown bits of records");
+    found.compare(place, &unknown_bits(a), &unknown_bits(b));
     let blocks = |task: &'_ TaskReport| -> BTreeMap<u64, &'static str> {
         let registers = task
             .blocks
@@ -100,6 +102,15 @@ fn task(found: &mut Comparison, a: &TaskReport, b: &TaskReport) {
         let place = format!("task {index} {block}");
         registers(found, &place, a.get(&address).copied().into_iter(), b.get(&address).copied().into_iter());
     }
+}
+
+/// The records whose first words have bits that no source explains, with those bits.
+fn unknown_bits(task: &TaskReport) -> String {
+    let told = task.blocks.iter().filter_map(|block| {
+        block.unknown_bits.map(|bits| format!("{bits} in the record at {}", block.address))
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { NOTHING.to_owned() } else { told.join(", ") }
 }
 
 fn writes_of(task: &TaskReport) -> BTreeMap<u64, &RegisterReport> {

@@ -57,6 +57,9 @@ fn block(out: &mut impl Write, block: &BlockReport, style: Style, has_previous: 
     if block.missing != 0 {
         writeln!(out, "    the last {} lie behind the descriptor's end, and are zero", block.missing)?;
     }
+    if let Some(unknown) = block.unknown_bits {
+        writeln!(out, "    [unknown bits {unknown} in the record's first word]")?;
+    }
     if only_changes {
         let changed: Vec<_> = block.registers.iter().filter(|register| register.was.is_some()).collect();
         return lines(out, &runs(&changed), style);
