@@ -25,7 +25,7 @@ pub use execute::execute;
 pub use format::Format;
 pub use lower::Step;
 pub(crate) use lower::onto;
-pub use neighbour_files::Beside;
+pub use neighbour_files::{Beside, open_inside};
 pub use options::Options;
 pub use problem::{Problem, Remedy, Why, grouped};
 

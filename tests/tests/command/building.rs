@@ -25,6 +25,25 @@ fn description_becomes_a_program_that_runs() {
 }
 
 #[test]
+fn array_outside_of_the_folder_and_one_that_is_no_file_are_refused() {
+    let scratch = Scratch::new();
+    let weights = Tensor::random(Axes { n: 4, c: 1, h: 1, w: 1 }, 1);
+    let outside = scratch.array("w.npy", &weights);
+    std::fs::create_dir(scratch.path().join("net")).expect("folder");
+    let pipe = scratch.at("net/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let built = |array: &str| {
+        let text = format!("x = input 4x1x1\nk = constant 4x1x1 values={array}\ny = add x k\noutput y\n");
+        let description = scratch.file("net/net.txt", text.as_bytes());
+        refused(1, &["build", &description, "-o", &scratch.at("net.anec")])
+    };
+    for path in ["../w.npy", &outside] {
+        assert!(built(path).contains("it does not lie in the folder"), "{path}");
+    }
+    assert!(built("pipe").contains("it is no regular file"));
+}
+
+#[test]
 fn numbers_that_change_as_halves_are_noted_or_refused() {
     let scratch = Scratch::new();
     // 0.1 is rounded, 1e9 is beyond a half, and -inf was infinite before.

@@ -264,7 +264,7 @@ fn tensor_in_another_file_is_read_from_the_model_s_folder() {
         (&[("location", "weights"), ("length", "12")], "are not the 8"),
         (&[("location", "../secret")], "does not lie in the model's folder"),
         (&[("location", "/etc/passwd")], "does not lie in the model's folder"),
-        (&[("location", "link")], "leads out of the model's folder"),
+        (&[("location", "link")], "leads out of the folder"),
         (&[], "does not lie in the model's folder"),
     ] {
         std::fs::write(&path, model(entries)).expect("a file");

@@ -47,8 +47,7 @@ impl<'a> Files<'a> {
         if let Some(bytes) = self.read.borrow().get(path) {
             return Ok(Rc::clone(bytes));
         }
-        let is_inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-        if path.is_empty() || !is_inside {
+        if !is_plain(path) {
             return Err(format!(
                 "file {path:?} does not lie in the model's folder: wanted is a path without .."
             ));
@@ -75,6 +74,23 @@ impl<'a> Files<'a> {
     }
 }
 
+/// Opens a regular file in a folder or below it, by a path that a file of the folder gives.
+///
+/// # Errors
+///
+/// Those of the path, or a sentence: it leads out of the folder, or to something else than a file.
+pub fn open_inside(folder: &Path, path: &str) -> io::Result<File> {
+    if !is_plain(path) {
+        return Err(io::Error::other("it does not lie in the folder: wanted is a path without .."));
+    }
+    File::open(inside(folder, path)?)
+}
+
+/// Whether a path can only lead to something below where it begins, but for links.
+fn is_plain(path: &str) -> bool {
+    !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
 /// The place of a regular file in a folder. With every link followed it is inside of that folder.
 ///
 /// # Errors
@@ -83,7 +99,7 @@ impl<'a> Files<'a> {
 pub(super) fn inside(folder: &Path, path: impl AsRef<Path>) -> io::Result<PathBuf> {
     let (root, file) = (fs::canonicalize(folder)?, fs::canonicalize(folder.join(path))?);
     if !file.starts_with(&root) {
-        return Err(io::Error::other("a link leads out of the model's folder"));
+        return Err(io::Error::other("a link leads out of the folder"));
     }
     // A pipe would be waited for when it is opened.
     if !fs::metadata(&file)?.is_file() {

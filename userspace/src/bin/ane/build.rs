@@ -1,7 +1,6 @@
 //! `ane build`.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::path::PathBuf;
@@ -9,6 +8,7 @@ use std::path::PathBuf;
 use ane::build::script::{self, OPERATIONS, Why};
 use ane::count::count;
 use ane::decode::printable;
+use ane::model::open_inside;
 use ane::tensor::npy::Array;
 use anyhow::{Result, anyhow};
 use clap::Args;
@@ -21,8 +21,9 @@ use crate::files::{self, Existing};
 ///
 /// The description has a line for each tensor: `NAME = OPERATION OPERANDS KEY=VALUE...`, and a line `output NAME` for each
 /// tensor that the client reads. --operations lists the operations. Values are a number for all elements, random:SEED, or
-/// a .npy file in the folder of the description. They become fp16: what is rounded is noted; a number in the description that would
-/// become infinite is refused, and so is an epsilon that would become 0.
+/// a .npy file in the folder of the description or below it; of one from standard input, in the current folder. They become
+/// fp16: what is rounded is noted; a number in the description that would become infinite is refused, and so is an epsilon that
+/// would become 0.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -60,10 +61,11 @@ pub(crate) fn run(args: &Build) -> Result<()> {
     let text = String::from_utf8(files::read(description)?)
         .map_err(|_| anyhow!("{name}: is no text"))
         .advise(Exit::Refused, "`ane build --operations` says what may stand there")?;
-    let folder = description.parent().unwrap_or(Path::new(""));
+    let folder = description.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
     let mut notes = Vec::new();
     let array = |array: &str, count| {
-        let (values, note) = values(&folder.join(array), count)?;
+        let (values, note) = values(folder, array, count)?;
         notes.extend(note.map(|note| format!("{}: {note}", printable(array))));
         Ok(values)
     };
@@ -97,8 +99,8 @@ pub(crate) fn run(args: &Build) -> Result<()> {
 }
 
 /// The elements of an array of any shape that has so many, and what became of them as halves.
-fn values(path: &Path, count: u64) -> Result<(Vec<f16>, Option<String>), String> {
-    let file = File::open(path).map_err(|why| why.to_string())?;
+fn values(folder: &Path, path: &str, count: u64) -> Result<(Vec<f16>, Option<String>), String> {
+    let file = open_inside(folder, path).map_err(|why| why.to_string())?;
     let array = Array::read(BufReader::new(file), count).map_err(|why| why.to_string())?;
     let (values, conversion) = array.halves();
     if values.len() as u64 == count {
