@@ -128,7 +128,7 @@ pub(crate) fn save_with(
         .and_then(|()| before.map_or(Ok(()), |before| file.set_permissions(before.permissions())))
         .and_then(|()| match existing {
             Existing::Replace => fs::rename(&partial, &resolved),
-            Existing::Keep => publish_new(&partial, &resolved),
+            Existing::Keep => publish_new(&partial, &resolved, |from, to| fs::hard_link(from, to)),
         });
     if written.is_err() {
         // Best effort: the error that matters is the one already at hand.
@@ -145,10 +145,21 @@ pub(crate) fn save_with(
     }
 }
 
-/// Gives the finished file its name, unless the name is taken.
-fn publish_new(partial: &Path, path: &Path) -> io::Result<()> {
-    fs::hard_link(partial, path)?;
-    fs::remove_file(partial)
+/// Gives the finished file its name by a link, unless the name is taken.
+fn publish_new(
+    partial: &Path,
+    path: &Path,
+    link: impl FnOnce(&Path, &Path) -> io::Result<()>,
+) -> io::Result<()> {
+    match link(partial, path) {
+        Ok(()) => fs::remove_file(partial),
+        // Memory cards and some shares have one name for a file. An empty file takes the name, and for that moment a reader sees it.
+        Err(why) if matches!(why.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported) => {
+            OpenOptions::new().write(true).create_new(true).open(path)?;
+            fs::rename(partial, path).inspect_err(|_| drop(fs::remove_file(path)))
+        }
+        Err(why) => Err(why),
+    }
 }
 
 /// Makes what has the name `path` later, under a name that is free.
@@ -278,4 +289,31 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
     print(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_file_takes_no_name_that_is_taken_with_links_and_without() {
+        let no_links = |_: &Path, _: &Path| Err(io::Error::from(ErrorKind::PermissionDenied));
+        for has_links in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let [partial, path] = ["x.partial", "x"].map(|name| folder.path().join(name));
+            let publish = || {
+                fs::write(&partial, "new").unwrap();
+                match has_links {
+                    true => publish_new(&partial, &path, |from, to| fs::hard_link(from, to)),
+                    false => publish_new(&partial, &path, no_links),
+                }
+            };
+            publish().unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"new");
+            assert!(!partial.exists());
+            fs::write(&path, "old").unwrap();
+            assert_eq!(publish().unwrap_err().kind(), ErrorKind::AlreadyExists);
+            assert_eq!(fs::read(&path).unwrap(), b"old");
+        }
+    }
 }
