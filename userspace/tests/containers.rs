@@ -255,6 +255,21 @@ fn later_generation_without_program_descriptor_is_a_warning() {
 }
 
 #[test]
+fn extent_behind_the_four_that_are_read_is_a_warning() {
+    let mut file = Object::older().link();
+    let at = find(&file, 0x04, 1) + 0x38;
+    put32(&mut file, at, 2);
+    let program = open(&file);
+    let [warning] = &program.warnings[..] else { panic!("{:?}", program.warnings) };
+    assert_eq!(
+        warning.to_string(),
+        format!(
+            "tensor \"image2\": the word behind its extents, at {at:#x}, is 0x2 and not 1; elements of a fifth axis are not read"
+        )
+    );
+}
+
+#[test]
 fn unknown_load_command_is_listed_and_ignored() {
     let sound = Object::older().link();
     let mut file = sound.clone();

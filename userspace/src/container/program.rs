@@ -257,6 +257,10 @@ pub enum Warning {
     BarBeyondHardware { bar: u32, link: u64 },
     #[error("BAR {bar} is given link address {link:#x}, where no section starts")]
     BarWithoutSection { bar: u8, link: u64 },
+    #[error(
+        "tensor {name:?}: the word behind its extents, at {at:#x}, is {count:#x} and not 1; elements of a fifth axis are not read"
+    )]
+    FifthExtent { name: String, at: u64, count: u32 },
     #[error("{direction} {name:?}: section of {section:#x} bytes is too short, the elements end at {extent:#x}",
         direction = direction.name())]
     SectionShorterThanSurface { direction: Direction, name: String, section: u64, extent: u64 },

@@ -57,7 +57,7 @@ pub(super) fn resolve<'a>(
     }
 
     let mut surfaces = Vec::new();
-    for tensor in tensors(object)? {
+    for tensor in tensors(object, warnings)? {
         let link = tensor.link;
         let (role, section_bytes) = roles.get(&link).copied().unwrap_or((Role::Unassigned, 0));
         refuse_taken(&tensor, role)?;

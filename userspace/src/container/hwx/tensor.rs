@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::bytes::{Place, Reader, until_nul};
 use super::super::excerpt::excerpt;
-use super::super::program::{Axes, Direction, Element};
+use super::super::program::{Axes, Direction, Element, Warning};
 use super::error::ReadError;
 use super::macho::{LC_SURFACE_32, LC_SURFACE_64, LC_THREAD, Object};
 
@@ -38,7 +38,10 @@ pub(super) struct UnresolvedTensor<'a> {
     pub(super) place: Place,
 }
 
-pub(super) fn tensors<'a>(object: &Object<'a>) -> Result<Vec<UnresolvedTensor<'a>>, ReadError> {
+pub(super) fn tensors<'a>(
+    object: &Object<'a>,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<UnresolvedTensor<'a>>, ReadError> {
     let symbols = symbols(object)?;
     let mut names = BTreeSet::new();
     let mut tensors = Vec::new();
@@ -61,6 +64,7 @@ pub(super) fn tensors<'a>(object: &Object<'a>) -> Result<Vec<UnresolvedTensor<'a
         if !names.insert(raw) {
             return Err(ReadError::NameTwice { place, name: excerpt(&text) });
         }
+        warnings.extend(fifth_extent(&command.body, &text)?);
         tensors.push(tensor(&command.body, text, link)?);
     }
     Ok(tensors)
@@ -120,6 +124,14 @@ fn tensor<'a>(body: &Reader<'a>, name: Cow<'a, str>, link: u64) -> Result<Unreso
         link,
         place: body.place,
     })
+}
+
+/// The word behind N, C, H and W. It is 1 in all known objects; an axis of more elements would not be seen.
+fn fifth_extent(body: &Reader<'_>, name: &str) -> Result<Option<Warning>, ReadError> {
+    const AT: u64 = 0x38;
+    let count = body.u32(AT, "word behind the extents")?;
+    let warning = || Warning::FifthExtent { name: excerpt(name), at: body.offset(AT), count };
+    Ok((count != 1).then(warning))
 }
 
 fn direction(body: &Reader<'_>) -> Result<Direction, ReadError> {
