@@ -1,7 +1,8 @@
 //! Wrong input gives one line with what to try, and no file that is half written.
 
 use std::fs::{self, OpenOptions, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 use std::process::Command;
 
 use ane::container::Axes;
@@ -205,6 +206,38 @@ fn folder_that_is_there_is_kept_unless_forced() {
     let message = refused(1, &["run", &example(), "-o", &scratch.at("no/such/parent")]);
     assert!(message.contains("make it first"), "{message}");
     assert_eq!(scratch.names(), ["out"], "nothing is left behind");
+}
+
+#[test]
+fn folder_may_end_in_a_slash_be_empty_or_be_behind_a_link() {
+    let scratch = Scratch::new();
+    for name in ["empty", "other", "target"] {
+        fs::create_dir(scratch.at(name)).expect("it can be made");
+    }
+    symlink("target", scratch.at("link")).expect("it can be made");
+    for name in ["new/", "new2/.", "empty", "other/", "link"] {
+        let out = scratch.at(name);
+        printed(&["run", &example(), "-o", &out]);
+        assert!(Path::new(&out).join("output0.npy").is_file(), "{name}");
+    }
+    printed(&["man", "-o", &scratch.at("man1/")]);
+    assert!(scratch.path().join("man1/ane-run.1").is_file());
+    assert!(scratch.path().join("link").is_symlink());
+    assert_eq!(scratch.names(), ["empty", "link", "man1", "new", "new2", "other", "target"]);
+}
+
+/// Before the run: its results would have no place.
+#[test]
+fn folder_that_has_no_name_of_its_own_is_refused_before_the_run() {
+    let scratch = Scratch::new();
+    let run = |force: &[&str]| {
+        let mut command = Command::new(path());
+        command.args(["run", "/nosuch.anec", "-o", "."]).args(force);
+        let output = command.current_dir(scratch.path()).output().expect("the command starts");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(run(&[]).contains(".: has no name that a new folder could take"), "{}", run(&[]));
+    assert!(run(&["--force"]).contains("/nosuch.anec"), "files in it may be replaced: {}", run(&["--force"]));
 }
 
 #[test]

@@ -182,8 +182,26 @@ fn partial<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<
     }
 }
 
+/// The path without a slash at its end: what is appended to it belongs to its last name.
+fn whole_name(path: &Path) -> PathBuf {
+    path.file_name().map_or_else(|| path.to_owned(), |last| path.with_file_name(last))
+}
+
 /// Names that are tried (Chosen: as many killed processes of one number leave their files seldom).
 const ATTEMPTS_MAX: u32 = 1000;
+
+/// Refuses a path in a folder that is not there.
+fn check_parent(path: &Path) -> Result<()> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if parent.is_dir() {
+        return Ok(());
+    }
+    let what = format!("{}: there is no folder {}", name(path), name(parent));
+    Err(Failure::new(Exit::Refused, what, "make it first, or name another").into())
+}
 
 /// A folder that appears with all its files.
 pub(crate) struct Folder {
@@ -195,20 +213,23 @@ pub(crate) struct Folder {
 impl Folder {
     /// A folder to be, which is told at once if it cannot be: before the work is done whose results it takes.
     pub(crate) fn new(path: &Path, existing: Existing) -> Result<Self> {
-        let folder = Self { path: path.to_owned(), existing, files: Vec::new() };
+        let folder = Self { path: whole_name(path), existing, files: Vec::new() };
         match fs::read_dir(path) {
             Ok(mut entries) => {
-                if existing == Existing::Keep && entries.next().is_some() {
-                    return Err(folder.occupied());
+                if existing == Existing::Keep {
+                    if entries.next().is_some() {
+                        return Err(folder.occupied());
+                    }
+                    // A new folder takes the place of an empty one, and `.` and `..` name no place.
+                    if path.file_name().is_none() {
+                        let what = format!("{}: has no name that a new folder could take", name(path));
+                        return Err(
+                            Failure::new(Exit::Refused, what, "name the folder by its own name").into()
+                        );
+                    }
                 }
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let parent = folder.parent();
-                if !parent.is_dir() {
-                    let what = format!("{}: there is no folder {}", name(path), name(parent));
-                    return Err(Failure::new(Exit::Refused, what, "make it first, or name another").into());
-                }
-            }
+            Err(error) if error.kind() == ErrorKind::NotFound => check_parent(&folder.path)?,
             Err(error) => return Err(error).with_context(|| name(path)),
         }
         Ok(folder)
@@ -228,14 +249,16 @@ impl Folder {
             }
             return Ok(self.path);
         }
+        // The target of a link is replaced, not the link.
+        let resolved = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         let (partial, ()) =
-            partial(&self.path, |partial| fs::create_dir(partial)).with_context(|| name(&self.path))?;
+            partial(&resolved, |partial| fs::create_dir(partial)).with_context(|| name(&self.path))?;
         let written = self
             .files
             .iter()
             .try_for_each(|(file, bytes)| fs::write(partial.join(file), bytes))
             // Takes the place of an empty folder, and of no other.
-            .and_then(|()| fs::rename(&partial, &self.path));
+            .and_then(|()| fs::rename(&partial, &resolved));
         if written.is_err() {
             let _ = fs::remove_dir_all(&partial);
         }
@@ -245,13 +268,6 @@ impl Folder {
             }
             Err(error) => Err(error).with_context(|| name(&self.path)),
             Ok(()) => Ok(self.path),
-        }
-    }
-
-    fn parent(&self) -> &Path {
-        match self.path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
         }
     }
 
