@@ -12,7 +12,7 @@ use ane_tests::model::Onnx;
 use half::f16;
 
 use super::daemon::AneDaemon;
-use super::scratch::{Scratch, example};
+use super::scratch::{Scratch, deep, example};
 
 const SHAPE: Axes<u32> = Axes { n: 1, c: 16, h: 1, w: 32 };
 
@@ -284,6 +284,33 @@ fn outputs_that_do_not_fit_on_the_disk_are_told_and_leave_nothing() {
         assert_eq!(message.lines().count(), 1, "{message}");
         assert_eq!(scratch.names(), [""; 0], "{arguments:?}");
     }
+}
+
+#[test]
+fn trace_that_can_have_no_place_is_refused_before_the_run() {
+    let scratch = Scratch::new();
+    let (out, trace) = (scratch.at("out"), scratch.at("no/t.json"));
+    for command in [&["run", &example(), "-o", &out][..], &["demo"]] {
+        let message = refused(1, &[command, &["--trace", &trace]].concat());
+        assert!(message.contains("--trace: ") && message.contains("there is no folder"), "{message}");
+    }
+    assert_eq!(scratch.names(), [""; 0]);
+}
+
+/// A name that has no room for what it gets while the file is written stands for what shows only then.
+#[test]
+fn trace_that_cannot_be_written_costs_no_output_and_hides_no_error() {
+    let scratch = Scratch::new();
+    let (out, trace) = (scratch.at("out"), scratch.at(&"t".repeat(250)));
+    let message = refused(1, &["run", &example(), "-o", &out, "--trace", &trace]);
+    assert!(message.contains("--trace: "), "{message}");
+    assert!(scratch.path().join("out/output0.npy").is_file());
+    let deep = scratch.file("deep.anec", &deep());
+    let output = ane(&["run", &deep, "--trace", &trace]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{told}");
+    assert!(told.contains("--trace: ") && told.contains("OutDepth"), "{told}");
+    assert_eq!(refused(1, &["demo", "--trace", &trace]).matches("--trace: ").count(), 1);
 }
 
 #[test]

@@ -190,6 +190,18 @@ fn whole_name(path: &Path) -> PathBuf {
 /// Names that are tried (Chosen: as many killed processes of one number leave their files seldom).
 const ATTEMPTS_MAX: u32 = 1000;
 
+/// Tells at once if a file can have no such place: before the work is done whose result it takes.
+pub(crate) fn check_place(path: &Path) -> Result<()> {
+    match path.metadata() {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => {
+            let what = format!("{}: is not a regular file", name(path));
+            Err(Failure::new(Exit::Refused, what, "name a file to write").into())
+        }
+        Err(_) => check_parent(path),
+    }
+}
+
 /// Refuses a path in a folder that is not there.
 fn check_parent(path: &Path) -> Result<()> {
     let parent = match path.parent() {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::device::DeviceArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Existing};
-use crate::run::engine::Watch;
+use crate::run::engine::{Watch, tell_untraced};
 use crate::run::report::EngineReport;
 use crate::{device, run};
 
@@ -102,12 +102,13 @@ pub(crate) fn run(args: &Demo) -> Result<()> {
     let model = Model::from(&built);
     let (image, projection) = (network::image(), network::projection());
     let device = device::open(&args.device)?;
-    let watch = Watch::start(&device, args.trace.is_some())?;
+    let watch = Watch::start(&device, args.trace.as_deref())?;
     let start = Instant::now();
     let outcome = compute(&device, &model, &image, &projection);
     let elapsed = start.elapsed();
-    let engine = watch.finish(args.trace.as_deref())?;
-    let (features, probabilities) = outcome.map_err(|why| device::session_failure(&why, &device))?;
+    let (engine, traced) = watch.finish(args.trace.as_deref());
+    let outcome = outcome.map_err(|why| device::session_failure(&why, &device));
+    let (features, probabilities) = outcome.inspect_err(|_| tell_untraced(&traced))?;
     let expected = reference::compute(&image, &network::weights(), &projection);
     let checks = vec![
         Check::of("convolution and ReLU, whole numbers", features.values(), &expected.features, 0.0),
@@ -133,8 +134,9 @@ pub(crate) fn run(args: &Demo) -> Result<()> {
         files::print(report.page()?.as_bytes())?
     }
     match report.checks.iter().find(|check| !check.holds()) {
-        None => Ok(()),
+        None => traced,
         Some(check) => {
+            tell_untraced(&traced);
             let what = format!("{}: off by {}, allowed is {}", check.what, check.difference, check.allowed);
             Err(Failure::new(
                 Exit::Differs,

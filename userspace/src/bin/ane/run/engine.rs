@@ -22,13 +22,16 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Turns the timeline on, if the engine is in this process.
-    pub(crate) fn start(device: &Device, is_needed: bool) -> Result<Self> {
+    /// Turns the timeline on, if the engine is in this process. A place that a trace cannot have is refused here, before the run.
+    pub(crate) fn start(device: &Device, trace: Option<&Path>) -> Result<Self> {
+        if let Some(path) = trace {
+            files::check_place(path).context("--trace")?;
+        }
         let is_here = device.with_embedded(|driver| {
             let timeline = Timeline::on(Clock::since(Instant::now()), Timeline::CAPACITY);
             driver.bus_mut().device_mut().ane().set_timeline(timeline);
         });
-        if is_needed && is_here.is_none() {
+        if trace.is_some() && is_here.is_none() {
             let what = format!("device {} keeps its timeline to itself", device.location());
             let advice = "start the device with --trace, or leave --device out";
             return Err(Failure::new(Exit::CommandLine, what, advice).into());
@@ -45,9 +48,10 @@ impl Watch {
         })
     }
 
-    /// The engine's report since then. The trace is written to a file if one is named.
-    pub(crate) fn finish(self, trace: Option<&Path>) -> Result<Option<EngineReport>> {
-        let Some((records, lost)) = self.records() else { return Ok(None) };
+    /// The engine's report since then. The trace is written to a file if one is named; whether that went well comes apart, as
+    /// what the run gave counts more.
+    pub(crate) fn finish(self, trace: Option<&Path>) -> (Option<EngineReport>, Result<()>) {
+        let Some((records, lost)) = self.records() else { return (None, Ok(())) };
         let report = self.device.with_embedded(|driver| {
             let device = driver.bus_mut().device_mut();
             let findings = device.is_checking().then(|| findings(device));
@@ -60,15 +64,22 @@ impl Watch {
                 findings,
             }
         });
-        if let Some(path) = trace {
+        let traced = trace.map_or(Ok(()), |path| {
             files::save_with(path, Existing::Replace, |file| {
                 let mut writer = Writer::new(BufWriter::new(file))?;
                 records.iter().try_for_each(|record| writer.write(record))?;
                 writer.finish(lost)
             })
-            .context("--trace")?;
-        }
-        Ok(report)
+            .context("--trace")
+        });
+        (report, traced)
+    }
+}
+
+/// Tells of a trace that was not written, where the error of the run itself ends the command.
+pub(crate) fn tell_untraced(traced: &Result<()>) {
+    if let Err(why) = traced {
+        files::tell(format_args!("{why:#}"));
     }
 }
 

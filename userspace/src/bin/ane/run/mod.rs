@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Run) -> Result<()> {
     let model = load(&args.model)?;
     let device = device::open(&args.device)?;
     let timeout = device::prepare_timeout(&device, args.timeout)?;
-    let watch = Watch::start(&device, args.trace.is_some())?;
+    let watch = Watch::start(&device, args.trace.as_deref())?;
     let failed = |why: session::Error| device::session_failure(&why, &device);
     let mut session = Session::load(&device, &model)
         .map_err(|why| device::session_failure(&why, &device))
@@ -133,11 +133,15 @@ pub(crate) fn run(args: &Run) -> Result<()> {
     });
     let times: Result<Vec<Duration>, _> = times.collect();
     // The timeline of a run that failed is what one wants to look at.
-    let engine = watch.finish(args.trace.as_deref())?;
-    let times = times.map_err(failed).with_context(|| name.clone())?;
-    let outputs = outputs(&session).map_err(failed)?;
+    let (engine, traced) = watch.finish(args.trace.as_deref());
     let surfaces: Vec<&Surface<'_>> = session.outputs().collect();
-    let files = folder.map(|folder| save(folder, &surfaces, &outputs)).transpose()?;
+    let saved = || -> Result<_> {
+        let times = times.map_err(failed).with_context(|| name.clone())?;
+        let outputs = outputs(&session).map_err(failed)?;
+        let files = folder.map(|folder| save(folder, &surfaces, &outputs)).transpose()?;
+        Ok((times, outputs, files))
+    };
+    let (times, outputs, files) = saved().inspect_err(|_| engine::tell_untraced(&traced))?;
     let inputs = session.inputs().zip(inputs);
     let reports = surfaces.iter().zip(&outputs).enumerate().map(|(index, (surface, tensor))| {
         OutputReport::of(surface, tensor, files.as_ref().and_then(|files| files.get(index).cloned()))
@@ -156,7 +160,12 @@ pub(crate) fn run(args: &Run) -> Result<()> {
         engine,
         driver: report::counted(&device),
     };
-    if args.json { files::print_json(&report) } else { files::print(report.page()?.as_bytes()) }
+    if args.json {
+        files::print_json(&report)?
+    } else {
+        files::print(report.page()?.as_bytes())?
+    }
+    traced
 }
 
 pub(crate) fn load(path: &std::path::Path) -> Result<Model> {
