@@ -1,4 +1,5 @@
-//! What a request that failed tells of its case: the register to blame, the task, and whether a real engine hangs.
+//! What a request that failed tells of its case: the register to blame, the task, and whether the engine refuses it or a real one
+//! hangs.
 //!
 //! A device in this process gives its failure as a value. One in another process gives it in words, and these are taken apart.
 //! Both ways have to tell the same: a test compares them for what the device says of each kind of failure, so that it fails
@@ -46,7 +47,7 @@ impl Blame {
 
     /// The driver's message about a device that gives no words, taken apart: `task N: KIND: V in NAME at A`. It does not know the bits.
     fn of_registers(text: &str) -> Option<Self> {
-        let (kind, rest) = kind(text)?.split_once(": 0x")?;
+        let (kind, rest) = without_task(text)?.split_once(": 0x")?;
         let (value, rest) = rest.split_once(" in ")?;
         let (register, address) = rest.split_once(" at 0x")?;
         ErrorCode::CODES.iter().find(|code| code.name == kind)?;
@@ -97,6 +98,8 @@ impl Blame {
 pub(super) struct Told {
     /// A real engine would hang.
     pub(super) is_hang: bool,
+    /// The engine does not execute what the task's descriptor holds.
+    pub(super) is_refusal: bool,
     pub(super) blame: Option<Blame>,
     /// Index of the task that failed.
     pub(super) task: Option<u32>,
@@ -107,6 +110,7 @@ impl Told {
         let hung = matches!(failure.error, RequestError::Deadline { hung: Some(_) });
         Self {
             is_hang: hung || failure.error.code() == ErrorCode::WouldHang,
+            is_refusal: is_refusal(failure.error.code()),
             blame: Blame::of_error(&failure.error),
             // A request without a network id did not come as far as its tasks.
             task: failure.nid.map(|_| failure.task.into()),
@@ -115,16 +119,47 @@ impl Told {
 
     /// The same from the words of a device in another process.
     pub(super) fn in_words(text: &str) -> Self {
-        let blame = Blame::of(text).or_else(|| Blame::of_registers(text));
-        let would_hang = blame.as_ref().is_some_and(|blame| blame.category == Category::WouldHang.name());
-        // Without a register the driver has the kind of the error alone.
-        let is_said = kind(text).is_some_and(|kind| kind.starts_with(ErrorCode::WouldHang.name()));
-        Self { is_hang: would_hang || is_said || text.contains("hung the engine"), blame, task: task(text) }
+        let refused = Blame::of(text);
+        let would_hang = refused.as_ref().is_some_and(|blame| blame.category == Category::WouldHang.name());
+        // Without a register the device ends with the category, and the driver has the kind of the error alone.
+        let ends_so = |category: &Category| text.ends_with(&format!(" ({})", category.name()));
+        let code = code(text);
+        Self {
+            is_hang: would_hang || code == Some(ErrorCode::WouldHang) || text.contains("hung the engine"),
+            is_refusal: refused.is_some()
+                || code.is_some_and(is_refusal)
+                || Category::ALL.iter().any(ends_so),
+            blame: refused.or_else(|| Blame::of_registers(text)),
+            task: task(text),
+        }
     }
 }
 
+/// True of an error for what a descriptor holds, which the engine does not execute whenever it is submitted.
+const fn is_refusal(code: ErrorCode) -> bool {
+    use ErrorCode as E;
+    matches!(
+        code,
+        E::DescriptorShort
+            | E::NoRegister
+            | E::Unexplained
+            | E::UnknownCode
+            | E::WouldHang
+            | E::Unsupported
+            | E::Undefined
+            | E::Unpredictable
+    )
+}
+
+/// The kind of the error in the driver's message about a device that gives no words.
+fn code(text: &str) -> Option<ErrorCode> {
+    let kind = without_task(text).unwrap_or(text).split([':', ',']).next()?;
+    let code = ErrorCode::CODES.iter().find(|code| code.name == kind)?;
+    ErrorCode::try_from(u8::try_from(code.value).ok()?).ok()
+}
+
 /// What follows the task in the driver's message about a device that gives no words.
-fn kind(text: &str) -> Option<&str> {
+fn without_task(text: &str) -> Option<&str> {
     let (task, kind) = text.strip_prefix("task ")?.split_once(": ")?;
     task.bytes().all(|c| c.is_ascii_digit()).then_some(kind)
 }
@@ -220,10 +255,30 @@ mod tests {
         );
         assert_eq!(
             Told::in_words("task 1: would hang, value 0x00000007"),
-            Told { is_hang: true, blame: None, task: Some(1) }
+            Told { is_hang: true, is_refusal: true, blame: None, task: Some(1) }
         );
         let told = Told::in_words("task 1: deadline: 0x00000007 in a hurry at 0x1");
-        assert!(!told.is_hang);
+        assert!(!told.is_hang && !told.is_refusal);
+        for (text, is_refusal) in [
+            ("unsupported, value 0x00000007", true),
+            ("task 1: transfer fault, value 0x00004000", false),
+            ("the device lost it, and does not say why", false),
+        ] {
+            assert_eq!(Told::in_words(text).is_refusal, is_refusal, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_a_descriptor_holds_is_refused() {
+        let refused = |failure: &Failure| {
+            matches!(
+                failure.error,
+                RequestError::Descriptor(_) | RequestError::Engine(EngineError::Refused(_))
+            )
+        };
+        for failure in failures() {
+            assert_eq!(Told::by(&failure).is_refusal, refused(&failure), "{failure}");
+        }
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub enum Verdict {
     Refused,
     /// A real engine would hang.
     Hang,
+    /// The engine refused no task, and did not run it to its end: a transfer faulted, its chain is damaged, it was taken back or
+    /// took too long.
+    Unfinished,
     /// Its program is none that can be read.
     Unreadable,
     /// An input or what is expected cannot be had, or there is no device.
@@ -46,12 +49,13 @@ pub enum Verdict {
 
 impl Verdict {
     /// Each of them, in the order of tables.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Passed,
         Self::Ran,
         Self::Refused,
         Self::Hang,
         Self::Wrong,
+        Self::Unfinished,
         Self::Unreadable,
         Self::Error,
         Self::Crashed,
@@ -67,6 +71,7 @@ impl Verdict {
             Self::Wrong => "wrong",
             Self::Refused => "refused",
             Self::Hang => "hang",
+            Self::Unfinished => "unfinished",
             Self::Unreadable => "unreadable",
             Self::Error => "error",
             Self::Crashed => "crashed",

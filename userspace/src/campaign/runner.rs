@@ -61,6 +61,12 @@ fn ended(verdict: Verdict, why: impl std::fmt::Display) -> Ended {
     Box::new(Outcome::because(verdict, why))
 }
 
+/// How a case ends whose program runs, and whose expected result the reference does not give.
+fn unexpected(reference: &str, why: &Outcome) -> Ended {
+    let reason = why.reason.as_deref().unwrap_or(why.verdict.name());
+    ended(Verdict::Error, format!("{reference}, whose result is expected: {reason}"))
+}
+
 impl Runner {
     /// Runs a case to its end, whatever that is.
     pub fn run(&mut self, case: &Case) -> Outcome {
@@ -95,11 +101,13 @@ impl Runner {
             Expect::Meaning(text) => meant(text, &inputs, &outputs)?,
             Expect::Numerics(other) => {
                 let there = Where { numerics: other.clone(), ..here };
-                values(&self.carry_out(case, &there)?.outputs)
+                let reference = self.carry_out(case, &there);
+                values(&reference.map_err(|why| unexpected(&format!("numerics {other}"), &why))?.outputs)
             }
             Expect::Device(device) => {
                 let location = device.parse().map_err(|why| ended(Verdict::Error, why))?;
-                values(&self.carry_out(case, &Where { location, ..here })?.outputs)
+                let reference = self.carry_out(case, &Where { location, ..here });
+                values(&reference.map_err(|why| unexpected(&format!("device {device}"), &why))?.outputs)
             }
         };
         for (got, wanted) in outputs.iter().zip(&wanted) {
@@ -200,7 +208,7 @@ fn inputs(
     let tensors = surfaces.iter().zip(given).enumerate().map(|(index, (surface, file))| {
         let tensor = match file {
             None => Tensor::random_for(surface, case.seed.wrapping_add(index as u64))
-                .map_err(|why| ended(Verdict::Refused, why.to_string()))?,
+                .map_err(|why| ended(Verdict::Error, why))?,
             Some(file) => {
                 let path = case.file(file);
                 let named =
@@ -311,7 +319,11 @@ fn of_session(why: &session::Error) -> Ended {
     };
     let text = reason.clone().unwrap_or_else(|| why.to_string());
     let told = failure.as_ref().map_or_else(|| Told::in_words(&text), |failure| Told::by(failure));
-    let verdict = if told.is_hang { Verdict::Hang } else { Verdict::Refused };
+    let verdict = match told {
+        Told { is_hang: true, .. } => Verdict::Hang,
+        Told { is_refusal: true, .. } => Verdict::Refused,
+        Told { .. } => Verdict::Unfinished,
+    };
     Box::new(Outcome { blame: told.blame, task: told.task, ..Outcome::because(verdict, &text) })
 }
 
@@ -342,6 +354,48 @@ mod tests {
         *reason = Some("said in other words".to_owned());
         let other = of_session(&why);
         assert_eq!((other.verdict, other.task, other.blame), (told.verdict, told.task, told.blame));
+    }
+
+    /// A device on which the run of a case has to fault.
+    fn faulty() -> Device {
+        let inject = vec!["translation-fault:after=0".parse().unwrap()];
+        Device::open(&Location::Embedded, &Options { inject, ..Options::default() }).unwrap()
+    }
+
+    /// A description of a program, in a folder, as a case.
+    fn case(folder: &Path, expect: Expect) -> Case {
+        std::fs::write(folder.join("relu.txt"), "x = input 4x2x8\ny = relu x\noutput y\n").unwrap();
+        Case { expect, base: folder.to_owned(), ..super::super::case::example("relu.txt") }
+    }
+
+    #[test]
+    fn run_that_faults_is_no_refusal_also_by_its_words() {
+        let built =
+            script::build("x = input 4x2x8\ny = relu x\noutput y\n", |_, _| Err("no arrays".to_owned()))
+                .unwrap();
+        let mut why = Session::load(&faulty(), &Model::from(&built)).unwrap().run().unwrap_err();
+        assert_eq!(of_session(&why).verdict, Verdict::Unfinished, "{why}");
+        let session::Error::Failed { failure, .. } = &mut why else { panic!("{why}") };
+        *failure = None;
+        assert_eq!(of_session(&why).verdict, Verdict::Unfinished, "{why}");
+        let session::Error::Failed { reason, .. } = &mut why else { panic!("{why}") };
+        *reason = None;
+        assert_eq!(of_session(&why).verdict, Verdict::Unfinished, "{why}");
+    }
+
+    #[test]
+    fn reference_that_fails_is_an_error_and_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let case = case(folder.path(), Expect::Numerics("exact".to_owned()));
+        let mut runner = Runner::default();
+        let there = Where { location: Location::Embedded, numerics: "exact".to_owned() };
+        runner.devices.push((there, faulty()));
+        let outcome = runner.run(&case);
+        let reason = outcome.reason.unwrap_or_default();
+        assert_eq!(outcome.verdict, Verdict::Error, "{reason}");
+        assert!(reason.starts_with("numerics exact, whose result is expected: "), "{reason}");
+        // The device on which it failed is given up.
+        assert_eq!(runner.run(&case).verdict, Verdict::Passed);
     }
 
     #[test]

@@ -10,7 +10,7 @@ const LISTED_MAX: usize = 5000;
 
 const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:2em;max-width:80em}\
 table{border-collapse:collapse;margin:1em 0}td,th{border:1px solid #bbb;padding:.2em .6em;text-align:left;vertical-align:top}\
-td.n{text-align:right}.wrong,.crashed,.error,.timeout,.memory,.unreadable{background:#fdd}.refused,.hang{background:#ffd}\
+td.n{text-align:right}.wrong,.unfinished,.crashed,.error,.timeout,.memory,.unreadable{background:#fdd}.refused,.hang{background:#ffd}\
 .passed,.ran{background:#dfd}code{font-size:90%}";
 
 impl Totals {

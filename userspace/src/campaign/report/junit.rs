@@ -28,10 +28,8 @@ impl Totals {
 
 /// Cases whose process did not get to a result: JUnit tells errors from failures.
 fn errors(row: &Counts) -> u64 {
-    [Verdict::Unreadable, Verdict::Error, Verdict::Crashed, Verdict::Timeout, Verdict::Memory]
-        .into_iter()
-        .map(|verdict| row.count(verdict))
-        .sum()
+    let is_error = |verdict: &Verdict| verdict.is_failure() && *verdict != Verdict::Wrong;
+    Verdict::ALL.into_iter().filter(is_error).map(|verdict| row.count(verdict)).sum()
 }
 
 fn numbers(row: &Counts) -> String {

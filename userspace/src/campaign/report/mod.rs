@@ -309,6 +309,15 @@ mod tests {
     }
 
     #[test]
+    fn run_that_the_engine_did_not_finish_is_a_failure() {
+        let unfinished = Outcome::because(Verdict::Unfinished, "transfer faulted at 0x4000");
+        let report = Totals::of([Lines { records: vec![record("a.hwx", "conv", unfinished)], damaged: 0 }]);
+        assert_eq!((report.total.failures(), report.refusals.len()), (1, 0));
+        let xml = report.junit();
+        assert!(xml.contains("errors=\"1\" skipped=\"0\"") && xml.contains("<error message="), "{xml}");
+    }
+
+    #[test]
     fn order_of_files_does_not_matter() {
         let (all, mut front, mut back) = (lines(), lines(), lines());
         front.records.truncate(2);
