@@ -41,3 +41,14 @@ fn file_says_the_same_to_the_c_library_and_to_the_client_library() {
     assert_alike(&std::fs::read(data::example()).unwrap());
     assert_alike(&program(3).to_anec().unwrap());
 }
+
+/// What is left would pass for a file with the shorter header, whose tasks are zeros and then the first part of the real ones.
+#[test]
+fn file_that_lost_half_a_header_at_its_end_is_refused_by_both() {
+    let whole = std::fs::read(data::example()).unwrap();
+    let cut = &whole[..whole.len() - 0x800];
+    let file = NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), cut).unwrap();
+    assert!(anec::read(file.path(), None).is_err());
+    assert!(container::open(cut).is_err());
+}

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use ane_tiling::{Axes, Layout};
 use ane_uapi::hw::dart::aperture;
+use ane_uapi::hw::td::header;
 use ane_uapi::hw::td::operands::Roles;
 use ane_uapi::ioctl::drm_ane::{CMD_GRAN, TILE_COUNT};
 use zerocopy::little_endian::{U32, U64};
@@ -185,11 +186,17 @@ pub fn read(path: &Path, shift: Option<u32>) -> io::Result<Image> {
     // A file can claim more than there is memory.
     payload.try_reserve_exact(size).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
     file.take(size as u64).read_to_end(&mut payload)?;
-    if payload.len() != size {
+    if payload.len() != size || !begins_with_a_task(&payload) {
         return Err(invalid());
     }
     let roles = anec.roles(&payload);
     Ok(Image { anec, payload, shift, roles })
+}
+
+/// Words 2 to 6 of a descriptor are never all zero. A file with the longer header of which the last 0x800 bytes are missing would
+/// pass for one with the shorter, and its payload would begin with zeros.
+fn begins_with_a_task(payload: &[u8]) -> bool {
+    payload.iter().take(4 * header::WORDS).any(|&byte| byte != 0)
 }
 
 /// Bytes behind the payload of a file that ends with a mark.
@@ -316,6 +323,14 @@ mod tests {
             assert!(read(file(&whole(), header, payload).path(), None).is_err(), "{header:#x} {payload:#x}");
         }
         assert!(read(Path::new("/dev/null"), None).is_err() && read(Path::new("/dev/zero"), None).is_err());
+    }
+
+    #[test]
+    fn file_with_the_longer_header_whose_end_is_missing_is_refused() {
+        let file = file(&whole(), 0x1000, 0x290);
+        let bytes = std::fs::read(file.path()).unwrap();
+        std::fs::write(file.path(), &bytes[..bytes.len() - 0x800]).unwrap();
+        assert!(read(file.path(), None).is_err());
     }
 
     #[test]
