@@ -1,7 +1,8 @@
 //! The meaning of operations, in double precision: the yardstick for the results of programs.
 //!
 //! A meaning is lines, or parts between semicolons, each of which names an array: `s = softmax x axis=1`. Arrays are the
-//! program's inputs by name; its outputs are looked up by their names. A meaning without ` = ` is one operation on all
+//! program's inputs by name; its outputs are looked up by their names, and one output alone is the last array if none has its name.
+//! A meaning without ` = ` is one operation on all
 //! inputs in the order of BARs, such as `add`. All arrays have four axes: N, C, H, W.
 //!
 //! [`OPERATIONS`] lists the operations. They are computed as the operations of a model's network are before a run, which
@@ -63,14 +64,14 @@ pub fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Works a meaning out: the arrays that it names. With one operation and no name, the array's name is empty.
+/// Works a meaning out: the arrays that it names, in the order of its steps. With one operation and no name, the array's name is empty.
 ///
 /// # Errors
 ///
 /// A description of the error in it, or in its arrays.
-pub fn evaluate(text: &str, inputs: &[(String, Array)]) -> Result<BTreeMap<String, Array>, String> {
+pub fn evaluate(text: &str, inputs: &[(String, Array)]) -> Result<Vec<(String, Array)>, String> {
     let mut arrays: BTreeMap<String, Array> = inputs.iter().cloned().collect();
-    let mut named = BTreeMap::new();
+    let mut named = Vec::new();
     for step in steps(text)? {
         let operands = match step.name {
             Some(_) => step
@@ -87,7 +88,7 @@ pub fn evaluate(text: &str, inputs: &[(String, Array)]) -> Result<BTreeMap<Strin
         };
         let made = step.apply(&operands).map_err(|why| format!("{:?}: {why}", step.text))?;
         let name = step.name.unwrap_or_default().to_owned();
-        named.insert(name.clone(), made.clone());
+        named.push((name.clone(), made.clone()));
         arrays.insert(name, made);
     }
     Ok(named)
@@ -308,7 +309,7 @@ mod tests {
 
     fn of(text: &str, inputs: &[(&str, Array)]) -> Array {
         let inputs: Vec<_> = inputs.iter().map(|(name, array)| ((*name).to_owned(), array.clone())).collect();
-        evaluate(text, &inputs).unwrap().into_values().next_back().unwrap()
+        evaluate(text, &inputs).unwrap().pop().unwrap().1
     }
 
     #[test]

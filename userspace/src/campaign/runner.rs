@@ -19,7 +19,7 @@ use super::meaning;
 use super::outputs::{Got, compare, sha256};
 use super::record::{Outcome, Verdict};
 use crate::build::script;
-use crate::container::{self, Direction, Misgiven, assign};
+use crate::container::{self, Direction, Misgiven, assign, find_operand};
 use crate::device::{Device, Location};
 use crate::model::Model;
 use crate::model::network::{Array, Fault};
@@ -286,24 +286,19 @@ fn meant(text: &str, inputs: &[(String, Tensor)], outputs: &[Got]) -> Result<Vec
         })
         .collect::<Result<_, _>>()
         .map_err(|why: Fault| ended(Verdict::Error, why))?;
-    let mut named = meaning::evaluate(text, &inputs).map_err(|why| ended(Verdict::Error, why))?;
-    let sole = if outputs.len() == 1 { named.pop_last() } else { None };
-    if let Some((name, array)) = sole {
+    let named = meaning::evaluate(text, &inputs).map_err(|why| ended(Verdict::Error, why))?;
+    let names = outputs.iter().map(|got| got.name.as_str());
+    let wanted = outputs.iter().enumerate().map(|(index, got)| {
+        // Of steps with the same name the last counts.
+        let exact = || named.iter().rfind(|(name, _)| *name == got.name);
+        let meant = || named.iter().rfind(|(name, _)| find_operand(names.clone(), name) == Some(index));
         // With one output, what it is called does not matter unless an array of that name was meant.
-        let exact = outputs
-            .first()
-            .and_then(|got| named.remove(&got.name))
-            .filter(|_| outputs.iter().all(|got| got.name != name));
-        return Ok(vec![exact.unwrap_or(array).values().to_vec()]);
-    }
-    outputs
-        .iter()
-        .map(|got| {
-            let array = named.remove(&got.name);
-            let missing = || ended(Verdict::Error, format!("the meaning names no array {:?}", got.name));
-            array.map(|array| array.values().to_vec()).ok_or_else(missing)
-        })
-        .collect()
+        let last = || named.last().filter(|_| outputs.len() == 1);
+        let missing = || ended(Verdict::Error, format!("the meaning names no array {:?}", got.name));
+        let (_, array) = exact().or_else(meant).or_else(last).ok_or_else(missing)?;
+        Ok(array.values().to_vec())
+    });
+    wanted.collect()
 }
 
 fn values(outputs: &[Got]) -> Vec<Vec<f64>> {
@@ -396,6 +391,30 @@ mod tests {
         assert!(reason.starts_with("numerics exact, whose result is expected: "), "{reason}");
         // The device on which it failed is given up.
         assert_eq!(runner.run(&case).verdict, Verdict::Passed);
+    }
+
+    fn got(name: &str) -> Got {
+        let shape = container::Axes { n: 1, c: 1, h: 1, w: 1 };
+        let tensor = Tensor::from_fn(shape, |_| half::f16::ONE);
+        Got { name: name.to_owned(), extents: vec![1], element: container::Element::Half, tensor }
+    }
+
+    #[test]
+    fn outputs_are_compared_with_the_arrays_that_are_meant() {
+        let inputs = [("x".to_owned(), got("x").tensor)];
+        let of = |text: &str, outputs: &[&str]| {
+            let outputs: Vec<Got> = outputs.iter().map(|name| got(name)).collect();
+            meant(text, &inputs, &outputs).map_err(|ended| ended.reason.unwrap_or_default())
+        };
+        // The last step, whatever the steps are called.
+        let text = "z = scale x by=2; y = scale z by=2";
+        assert_eq!(of(text, &["output0"]), Ok(vec![vec![4.0]]));
+        // The array of that name, in full or without what is behind an @.
+        assert_eq!(of(text, &["z"]), Ok(vec![vec![2.0]]));
+        assert_eq!(of(text, &["z@output"]), Ok(vec![vec![2.0]]));
+        assert_eq!(of(text, &["y@output", "z@output"]), Ok(vec![vec![4.0], vec![2.0]]));
+        assert_eq!(of("y = same x; y = scale y by=3", &["y"]), Ok(vec![vec![3.0]]));
+        assert_eq!(of(text, &["y", "w"]), Err("the meaning names no array \"w\"".to_owned()));
     }
 
     #[test]
