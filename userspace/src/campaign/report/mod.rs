@@ -9,9 +9,10 @@ mod junit;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write as _};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::record::{Lines, Record, Verdict};
+use crate::decode::printable;
 
 /// Everything that is known of a campaign.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -28,8 +29,13 @@ pub struct Totals {
     pub damaged: u64,
     /// Lines of cases that were counted already.
     pub repeated: u64,
-    #[serde(skip)]
+    /// Each case. Of these, JSON has the ones that have to be looked into.
+    #[serde(rename = "failures", serialize_with = "failing")]
     records: Vec<Record>,
+}
+
+fn failing<S: Serializer>(records: &[Record], into: S) -> Result<S::Ok, S::Error> {
+    into.collect_seq(records.iter().filter(|record| record.outcome.verdict.is_failure()))
 }
 
 /// Numbers of one family.
@@ -146,15 +152,16 @@ impl Totals {
     pub fn page(&self) -> Result<String, fmt::Error> {
         let shown: Vec<Verdict> =
             Verdict::ALL.into_iter().filter(|&verdict| self.total.count(verdict) > 0).collect();
-        let width = self.families.keys().map(|name| name.chars().count()).max().unwrap_or(0).max(6);
+        let families = self.families.iter().map(|(name, row)| (printable(name), row));
+        let rows: Vec<(String, &Counts)> = families.chain([("total".to_owned(), &self.total)]).collect();
+        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(6);
         let mut page = String::new();
         write!(page, "{:width$}  {:>7}", "family", "cases")?;
         for verdict in &shown {
             write!(page, "  {:>10}", verdict.name())?;
         }
         writeln!(page, "  {:>10}  {:>10}", "max error", "seconds")?;
-        let rows = self.families.iter().map(|(name, row)| (name.as_str(), row));
-        for (name, row) in rows.chain([("total", &self.total)]) {
+        for (name, row) in rows {
             write!(page, "{name:width$}  {:>7}", row.cases)?;
             for &verdict in &shown {
                 write!(page, "  {:>10}", row.count(verdict))?;
@@ -166,20 +173,22 @@ impl Totals {
             writeln!(page, "\nrefused, the most frequent first")?;
         }
         for refusal in &self.refusals {
+            let Refusal { register, bits, why, cases, .. } = refusal;
             let values: Vec<String> =
                 refusal.values.iter().map(|(value, count)| format!("{value} x {count}")).collect();
-            writeln!(page, "{:>7}  {} {}: {}", refusal.cases, refusal.register, refusal.bits, refusal.why)?;
+            writeln!(page, "{cases:>7}  {}", printable(&format!("{register} {bits}: {why}")))?;
             if !values.is_empty() {
-                writeln!(page, "         values {}", values.join(", "))?;
+                writeln!(page, "         values {}", printable(&values.join(", ")))?;
             }
-            writeln!(page, "         in {}; such as {}", refusal.families.join(", "), refusal.example)?;
+            let such = format!("{}; such as {}", refusal.families.join(", "), refusal.example);
+            writeln!(page, "         in {}", printable(&such))?;
         }
-        for record in self.records.iter().filter(|record| record.outcome.verdict.is_failure()).take(50) {
-            let why = record.outcome.reason.as_deref().unwrap_or("");
-            writeln!(page, "{}: {}: {why}", record.outcome.verdict.name(), label(record))?;
+        for record in self.records.iter().filter(|record| record.outcome.verdict.is_failure()) {
+            let told = format!("{}: {}", label(record), record.outcome.reason.as_deref().unwrap_or_default());
+            writeln!(page, "{}: {}", record.outcome.verdict.name(), printable(&told))?;
         }
         for contradiction in &self.contradictions {
-            writeln!(page, "contradiction: {contradiction}")?;
+            writeln!(page, "contradiction: {}", printable(contradiction))?;
         }
         if self.damaged > 0 {
             writeln!(
@@ -344,6 +353,45 @@ mod tests {
         other.records[0].outcome.verdict = Verdict::Wrong;
         let report = Totals::of([lines(), other]);
         assert_eq!(report.contradictions, ["a.hwx (m1, seed 0, nothing): passed and wrong"]);
+    }
+
+    #[test]
+    fn every_failure_is_on_the_page_and_in_the_json() {
+        let wrong = |place: usize| {
+            let wrong = Outcome::because(Verdict::Wrong, format!("element {place}"));
+            record(&format!("{place}.hwx"), "conv", wrong)
+        };
+        let mut lines = lines();
+        lines.records.extend((0..60).map(wrong));
+        let report = Totals::of([lines]);
+        let page = report.page().unwrap();
+        assert_eq!(page.lines().filter(|line| line.starts_with("wrong: ")).count(), 61, "{page}");
+        let json = serde_json::to_value(&report).unwrap();
+        let failures = json["failures"].as_array().unwrap();
+        assert_eq!((failures.len(), &failures[0]["verdict"]), (61, &"wrong".into()));
+    }
+
+    #[test]
+    fn letters_that_upset_a_terminal_are_not_printed() {
+        let letters = "\u{1b}[2J\n\u{202e}";
+        let mut lines = lines();
+        for record in &mut lines.records {
+            record.program.push_str(letters);
+            record.family.push_str(letters);
+            if let Some(reason) = &mut record.outcome.reason {
+                reason.push_str(letters);
+            }
+            if let Some(blame) = &mut record.outcome.blame {
+                blame.register.push_str(letters);
+                blame.value.push_str(letters);
+            }
+        }
+        let mut other = Lines { records: lines.records.clone(), damaged: 0 };
+        other.records[0].outcome.verdict = Verdict::Wrong;
+        let page = Totals::of([lines, other]).page().unwrap();
+        assert!(page.lines().all(|line| printable(line) == line), "{page}");
+        assert!(page.contains("contradiction: ") && page.contains("\\u{1b}[2J"), "{page}");
+        assert_eq!(page.lines().count(), 11, "each on a line of its own: {page}");
     }
 
     #[test]
