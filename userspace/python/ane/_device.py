@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, cast
 
@@ -17,6 +18,18 @@ if TYPE_CHECKING:
 
 _default: Optional[Tuple[int, "Device"]] = None
 
+# A signal handler may ask for the device while its own thread makes one.
+_making = threading.RLock()
+
+
+def _forked() -> None:
+    """A child of fork has a lock of its own: a thread that is not there may hold its parent's."""
+    global _making
+    _making = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_forked)
+
 
 def default_device() -> Device:
     """The device that programs run on if they are given none: made with the first of them, one for each process.
@@ -25,10 +38,11 @@ def default_device() -> Device:
     """
     global _default
     process = os.getpid()
-    # A child of fork makes its own: its parent's threads are not there.
-    if _default is None or _default[0] != process or _default[1].is_closed:
-        _default = (process, Device())
-    return _default[1]
+    with _making:
+        # A child of fork makes its own: its parent's threads are not there.
+        if _default is None or _default[0] != process or _default[1].is_closed:
+            _default = (process, Device())
+        return _default[1]
 
 
 class Device:

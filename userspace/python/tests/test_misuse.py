@@ -94,6 +94,55 @@ def test_fork_while_another_thread_runs_leaves_a_child_that_works() -> None:
     assert printed == "1\n"
 
 
+def test_threads_that_start_together_get_one_default_device() -> None:
+    printed = run(
+        """
+        import ane._device
+        together, made, seen, Device = threading.Barrier(8), [], [], ane.Device
+        def make():
+            # Long enough that each thread asks before the first device is there.
+            time.sleep(0.1)
+            made.append(Device())
+            return made[-1]
+        ane._device.Device = make
+        def work():
+            together.wait()
+            seen.append(ane.default_device())
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(len(made), len(seen), len(set(map(id, seen))))
+        """
+    )
+    assert printed == "1 8 1\n"
+
+
+def test_child_of_fork_does_not_wait_for_a_thread_that_makes_the_parents_device() -> None:
+    printed = run(
+        """
+        import ane._device
+        held, done = threading.Event(), threading.Event()
+        def hold():
+            with ane._device._making:
+                held.set()
+                done.wait()
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait()
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if ane.default_device().chip == "t8103" else 1)
+        ended = os.waitpid(child, 0)[1]
+        done.set()
+        thread.join()
+        print(ended)
+        """
+    )
+    assert printed == "0\n"
+
+
 @pytest.mark.parametrize("how", ["fork", "spawn"])
 def test_multiprocessing_by_fork_and_by_spawn_works(how: str, tmp_path: Path) -> None:
     script = f"""
