@@ -10,7 +10,7 @@ several values runs the test once with each: ``ane_numerics("m1", "exact")``.
 
 A test that fails because the engine refuses a task gets a section that names the task, the register and the bits. A test
 whose device is in checking mode (``ane_options(check=True)``) fails if it, or a client in ``ane_client_env``, made mistakes
-that silicon lets pass.
+that silicon lets pass. A test fails as well if its daemon ended with an error or by a signal.
 """
 
 from __future__ import annotations
@@ -90,9 +90,18 @@ def ane_device(
     from ._device import Device
 
     options = _options(request)
-    device = Device("embedded", **{"chip": _ane_chip, "numerics": _ane_numerics, **options})
+    findings: List[str] = []
+
+    class Tested(Device):
+        """The test may close it; what was found until then is not lost with it."""
+
+        def close(self) -> None:
+            if options.get("check") and not self.is_closed:
+                findings.extend(self.findings())
+            super().close()
+
+    device = Tested("embedded", **{"chip": _ane_chip, "numerics": _ane_numerics, **options})
     yield device
-    findings = device.findings() if options.get("check") and not device.is_closed else []
     device.close()
     _fail_for(findings)
 
@@ -131,25 +140,27 @@ def ane_client_env(
                 "ANE_SHIM_DEV": os.fspath(nodes),
             }
         finally:
-            ended = _end(daemon)
+            why = _end(daemon)
         text = (folder / "log").read_text(errors="replace")
-        if not ended:
-            pytest.fail(f"`ane daemon` did not end within {_PATIENCE:g} s and was killed: {text}", pytrace=False)
+        if why:
+            pytest.fail(f"`ane daemon` {why}: {text}", pytrace=False)
         _fail_for(_findings(text))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end(daemon: subprocess.Popen[bytes]) -> bool:
-    """Ends a daemon; false if it had to be killed."""
+def _end(daemon: subprocess.Popen[bytes]) -> Optional[str]:
+    """Ends a daemon; how it ended, if that was not well."""
     daemon.terminate()
     try:
-        daemon.wait(_PATIENCE)
+        code = daemon.wait(_PATIENCE)
     except subprocess.TimeoutExpired:
         daemon.kill()
         daemon.wait()
-        return False
-    return True
+        return f"did not end within {_PATIENCE:g} s and was killed"
+    if code < 0:
+        return f"was ended by signal {-code}"
+    return f"ended with code {code}" if code > 0 else None
 
 
 def _findings(log: str) -> List[str]:

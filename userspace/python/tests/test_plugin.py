@@ -111,6 +111,52 @@ def test_without(ane_client_env):
     result.stdout.fnmatch_lines(["checking mode found:", "transfer leaves mapping of *task 1*"])
 
 
+def test_mistake_of_a_test_that_closes_its_device_fails_it_in_checking_mode(
+    pytester: pytest.Pytester, example: Path
+) -> None:
+    words = [command(), "patch", example, "--task", "1", "--set", "DstPlaneStride=0x800"]
+    subprocess.run([*words, "-o", pytester.path / "bad.anec"], check=True, stdout=subprocess.DEVNULL)
+    result = outcomes(
+        pytester,
+        """
+def run(device):
+    x = numpy.ones((16, 1, 32), numpy.float16)
+    device.load("bad.anec").run(input0=x, input1=x)
+
+@pytest.mark.ane_options(check=True)
+def test_block(ane_device):
+    with ane_device as device:
+        run(device)
+
+@pytest.mark.ane_options(check=True)
+def test_close(ane_device):
+    run(ane_device)
+    ane_device.close()
+
+def test_without(ane_device):
+    with ane_device as device:
+        run(device)
+""",
+    )
+    result.assert_outcomes(passed=3, errors=2)
+    result.stdout.fnmatch_lines(["checking mode found:", "transfer leaves mapping of *task 1*"])
+
+
+def test_daemon_that_dies_fails_the_test(pytester: pytest.Pytester) -> None:
+    result = outcomes(
+        pytester,
+        """
+import os, signal
+
+def test_it(ane_client_env):
+    [daemon] = map(int, open(f"/proc/self/task/{os.getpid()}/children").read().split())
+    os.kill(daemon, signal.SIGSYS)
+""",
+    )
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*`ane daemon` was ended by signal 31: *"])
+
+
 def test_daemon_that_does_not_end_is_killed_and_told(pytester: pytest.Pytester) -> None:
     result = outcomes(
         pytester,
