@@ -43,6 +43,8 @@ class Trace:
 
     def __enter__(self) -> Trace:
         self._device.start_trace()
+        # What was noted before is no part of it.
+        self._file, self._events = None, None
         return self
 
     def __exit__(

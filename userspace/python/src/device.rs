@@ -170,14 +170,19 @@ impl Device {
         serde_json::to_string(&tables).map_err(raise::wrong_value)
     }
 
-    /// Notes what happens from now on.
+    /// Notes what happens from now on. One trace at a time: a second would take the events of the first.
     fn start_trace(&self, py: Python<'_>) -> PyResult<()> {
-        self.embedded(py, "keeps its timeline to itself", |device| {
+        let is_free = self.embedded(py, "keeps its timeline to itself", |device| {
             device.with_embedded(|driver| {
-                let timeline = Timeline::on(Clock::since(Instant::now()), Timeline::CAPACITY);
-                driver.bus_mut().device_mut().ane().set_timeline(timeline);
+                let ane = driver.bus_mut().device_mut().ane();
+                let is_free = !ane.timeline_mut().is_on();
+                if is_free {
+                    ane.set_timeline(Timeline::on(Clock::since(Instant::now()), Timeline::CAPACITY));
+                }
+                is_free
             })
-        })
+        })?;
+        if is_free { Ok(()) } else { Err(raise::traced(py)) }
     }
 
     /// The events since the start, as a Chrome trace.

@@ -117,6 +117,12 @@ pub(crate) fn unable(py: Python<'_>, message: &str) -> PyErr {
     exception(py, "DeviceError", message, &json!({ "hint": hint }))
 }
 
+/// A device of which a trace is being made.
+pub(crate) fn traced(py: Python<'_>) -> PyErr {
+    let hint = "leave the `with` block of the other trace first";
+    exception(py, "DeviceError", "a trace of this device is being made already", &json!({ "hint": hint }))
+}
+
 /// An error of a device that gave no report.
 pub(crate) fn report(py: Python<'_>, why: &ReportError) -> PyErr {
     let hint = match why {

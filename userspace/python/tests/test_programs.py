@@ -249,6 +249,35 @@ def test_trace_that_is_not_complete_says_so() -> None:
             trace.events
 
 
+def test_trace_that_is_used_again_has_the_events_of_its_last_block(relu: ane.Program) -> None:
+    x = numpy.zeros((8, 4, 16), numpy.float16)
+    with ane.Device() as device:
+        program, trace = relu.on(device), device.trace()
+        with trace:
+            program.run(x=x)
+        first = trace.events
+        with trace:
+            with pytest.raises(RuntimeError, match="complete"):
+                trace.events
+            program.run(x=x)
+            program.run(x=x)
+    assert len(trace.events) > len(first) > 0
+
+
+def test_trace_within_another_is_refused_and_takes_nothing_of_it(relu: ane.Program) -> None:
+    x = numpy.zeros((8, 4, 16), numpy.float16)
+    with ane.Device() as device:
+        program = relu.on(device)
+        with device.trace() as outer:
+            program.run(x=x)
+            with pytest.raises(ane.DeviceError, match="being made already"), device.trace():
+                pass
+        assert outer.events
+        with device.trace() as after:
+            program.run(x=x)
+        assert after.events
+
+
 def test_names_are_escaped_in_notebooks() -> None:
     graph = ane.Graph()
     graph.output("<img src=x onerror=alert(1)>", graph.relu(graph.input("<script>", (8, 4, 16))))
