@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ane::campaign::case::{Case, Expect, Limits, Tolerance};
 use ane::campaign::record::Record;
@@ -77,8 +78,8 @@ fn case(family: &str, program: PathBuf, expect: Expect, tolerance: Tolerance) ->
         family: family.to_owned(),
         numerics: "m1".to_owned(),
         seed: 1,
-        inputs: BTreeMap::new(),
-        expect,
+        inputs: BTreeMap::new().into(),
+        expect: expect.into(),
         tolerance,
         limits: Limits::default(),
         base: PathBuf::new(),
@@ -110,7 +111,7 @@ fn transcribed(folder: &Path, oracle: &Oracle) -> Case {
     let files = oracle.inputs().zip(&inputs).enumerate().map(|(index, (operand, values))| {
         (index.to_string(), array(format!("{}-{index}.npy", oracle.name), operand, values))
     });
-    let files = files.collect();
+    let files = Arc::new(files.collect());
     let values: Vec<f16> = wanted.values.iter().map(|&value| nearest_half(value)).collect();
     let output = array(format!("{}-result.npy", oracle.name), oracle.output(), &values);
     // The expected value is rounded once to be stored, so it is half a place off where it is not exact.

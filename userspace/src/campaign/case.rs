@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -87,9 +88,11 @@ pub struct Case {
     pub numerics: String,
     /// Seed of the inputs that no file is given for.
     pub seed: u64,
-    /// Files of inputs, by name or number.
-    pub inputs: BTreeMap<String, PathBuf>,
-    pub expect: Expect,
+    /// Files of inputs, by name or number. The cases of an entry share them and what is expected.
+    #[serde(with = "shared")]
+    pub inputs: Arc<BTreeMap<String, PathBuf>>,
+    #[serde(with = "shared")]
+    pub expect: Arc<Expect>,
     pub tolerance: Tolerance,
     /// Its limits.
     pub limits: Limits,
@@ -97,11 +100,28 @@ pub struct Case {
     pub base: PathBuf,
 }
 
+/// What several cases share is written as if it were each one's own.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(value: &Arc<T>, into: S) -> Result<S::Ok, S::Error> {
+        value.as_ref().serialize(into)
+    }
+
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Arc<T>, D::Error> {
+        T::deserialize(from).map(Arc::new)
+    }
+}
+
 impl Case {
     /// The name of the case for all times: of what it is, not of where it lies, how it is counted or what it may take.
     pub fn id(&self) -> String {
         let Self { program, numerics, seed, inputs, expect, tolerance, .. } = self;
-        let what = (program, numerics, seed, inputs, expect, tolerance);
+        let what = (program, numerics, seed, &**inputs, &**expect, tolerance);
         // Strings, numbers and maps with strings as keys: nothing of it is without a form in JSON.
         let text = serde_json::to_vec(&what).unwrap_or_default();
         hex(Sha256::digest(text).iter().take(16))
@@ -153,8 +173,8 @@ pub(super) fn example(program: &str) -> Case {
         family: "example".to_owned(),
         numerics: "m1".to_owned(),
         seed: 0,
-        inputs: BTreeMap::new(),
-        expect: Expect::Nothing,
+        inputs: BTreeMap::new().into(),
+        expect: Expect::Nothing.into(),
         tolerance: Tolerance::EXACT,
         limits: Limits::default(),
         base: PathBuf::new(),
@@ -173,7 +193,7 @@ mod tests {
         let others = [
             Case { seed: 1, ..case.clone() },
             Case { numerics: "exact".to_owned(), ..case.clone() },
-            Case { expect: Expect::Meaning("relu".to_owned()), ..case.clone() },
+            Case { expect: Expect::Meaning("relu".to_owned()).into(), ..case.clone() },
             example("b.hwx"),
         ];
         assert!(others.iter().all(|other| other.id() != case.id()));

@@ -29,6 +29,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -41,6 +42,13 @@ const MANIFEST_MAX: u64 = 64 << 20;
 
 /// Longest array that is read (Chosen): doubles for every half that the aperture has room for would be longer.
 pub const ARRAY_MAX: u64 = 4 << 30;
+
+/// Longest text of what an entry says of the inputs and the result of its cases (Chosen): each case's name is made of it, and each worker
+/// is sent it.
+const SAID_MAX: usize = 64 << 10;
+
+/// Longest family (Chosen): each case has it.
+const FAMILY_MAX: usize = 256;
 
 /// Most cases of a campaign (Chosen): a week of them.
 pub(super) const CASES_MAX: usize = 10_000_000;
@@ -173,6 +181,16 @@ fn of_text(manifest: Manifest, base: &Path) -> Result<Vec<Case>, ManifestError> 
         };
         let (expect, otherwise) =
             entry.expect.as_ref().map_or(Ok((Expect::Nothing, Tolerance::EXACT)), expected).map_err(wrong)?;
+        let (inputs, expect) = (Arc::new(entry.inputs.clone()), Arc::new(expect));
+        let said = serde_json::to_vec(&(&*inputs, &*expect)).map_err(|why| wrong(why.to_string()))?.len();
+        if said > SAID_MAX {
+            return Err(wrong(format!(
+                "inputs and expect have {said} bytes, more than the {SAID_MAX} that are read"
+            )));
+        }
+        if entry.family.as_ref().is_some_and(|family| family.len() > FAMILY_MAX) {
+            return Err(wrong(format!("family has more than {FAMILY_MAX} bytes")));
+        }
         let tolerance = Tolerance {
             absolute: entry.absolute.unwrap_or(otherwise.absolute),
             relative: entry.relative.unwrap_or(otherwise.relative),
@@ -190,7 +208,7 @@ fn of_text(manifest: Manifest, base: &Path) -> Result<Vec<Case>, ManifestError> 
         if !(limits.seconds > 0.0 && limits.seconds <= 1e6) || limits.mebibytes == 0 {
             return Err(wrong("seconds are above 0 and at most 1000000, mebibytes above 0".to_owned()));
         }
-        let arrays: Vec<&PathBuf> = match &expect {
+        let arrays: Vec<&PathBuf> = match &*expect {
             Expect::Arrays(files) => files.values().collect(),
             _ => Vec::new(),
         };
@@ -210,8 +228,8 @@ fn of_text(manifest: Manifest, base: &Path) -> Result<Vec<Case>, ManifestError> 
                         family: family.clone(),
                         numerics: numerics.clone(),
                         seed,
-                        inputs: entry.inputs.clone(),
-                        expect: expect.clone(),
+                        inputs: Arc::clone(&inputs),
+                        expect: Arc::clone(&expect),
                         tolerance,
                         limits,
                         base: base.to_owned(),
@@ -228,13 +246,16 @@ fn of_text(manifest: Manifest, base: &Path) -> Result<Vec<Case>, ManifestError> 
 struct Cases {
     list: Vec<Case>,
     ids: BTreeSet<String>,
+    /// Cases that were named, with those that came twice: each costs time.
+    named: usize,
 }
 
 impl Cases {
     fn push(&mut self, case: Case) -> Result<(), ManifestError> {
-        if self.list.len() >= CASES_MAX {
+        if self.named >= CASES_MAX {
             return Err(ManifestError::TooMany);
         }
+        self.named += 1;
         if self.ids.insert(case.id()) {
             self.list.push(case);
         }
@@ -299,8 +320,8 @@ fn of_folder(folder: &Path) -> Result<Vec<Case>, ManifestError> {
             program: program.display().to_string(),
             numerics: "m1".to_owned(),
             seed: 0,
-            inputs: BTreeMap::new(),
-            expect,
+            inputs: BTreeMap::new().into(),
+            expect: expect.into(),
             tolerance: Tolerance::EXACT,
             limits: Limits::default(),
             base: folder.to_owned(),
@@ -363,6 +384,30 @@ mod tests {
     }
 
     #[test]
+    fn cases_of_an_entry_share_what_it_says() {
+        let folder = folder(&["a.hwx", "b.hwx", "x.npy"]);
+        let text = "seeds = 100\n[[program]]\npath = \"*.hwx\"\ninputs = { x = \"x.npy\" }\nexpect.meaning = \"relu\"\n";
+        let cases = of(&folder, text).unwrap();
+        assert_eq!(cases.len(), 200);
+        assert!(cases.iter().all(|case| Arc::ptr_eq(&case.expect, &cases[0].expect)));
+        assert!(cases.iter().all(|case| Arc::ptr_eq(&case.inputs, &cases[0].inputs)));
+        let line = serde_json::to_string(&cases[0]).unwrap();
+        assert_eq!(serde_json::from_str::<Case>(&line).unwrap(), cases[0]);
+        assert!(line.contains("\"expect\":{\"meaning\":\"relu\"}"), "{line}");
+    }
+
+    #[test]
+    fn case_that_comes_twice_counts_twice_against_the_bound() {
+        let mut cases = Cases { named: CASES_MAX - 2, ..Cases::default() };
+        for _ in 0..2 {
+            cases.push(super::super::case::example("a.hwx")).unwrap();
+        }
+        assert_eq!(cases.list.len(), 1);
+        let ended = cases.push(super::super::case::example("a.hwx"));
+        assert!(matches!(ended, Err(ManifestError::TooMany)));
+    }
+
+    #[test]
     fn folder_is_each_of_its_programs_with_the_array_beside_it() {
         let folder = folder(&["a.hwx", "sub/b.anec", "sub/b.npy", "notes.txt"]);
         let cases = cases(folder.path()).unwrap();
@@ -370,7 +415,7 @@ mod tests {
             cases.iter().map(|case| case.program.as_str()).collect::<Vec<_>>(),
             ["a.hwx", "sub/b.anec"]
         );
-        assert_eq!((&cases[0].expect, cases[1].expect.name()), (&Expect::Nothing, "arrays"));
+        assert_eq!((&*cases[0].expect, cases[1].expect.name()), (&Expect::Nothing, "arrays"));
     }
 
     #[test]
@@ -392,6 +437,14 @@ mod tests {
             (entry("expect.sha256 = \"ab\""), "64 hexadecimal digits"),
             (entry("expect.meaning = \"y = frobnicate x\""), "frobnicate"),
             (entry("expect.device = \"\""), "expect.device: "),
+            (
+                entry(&format!("expect.meaning = \"y = relu x\\n#{}\"", "x".repeat(SAID_MAX))),
+                "more than the 65536",
+            ),
+            (
+                entry(&format!("family = \"{}\"", "x".repeat(FAMILY_MAX + 1))),
+                "family has more than 256 bytes",
+            ),
             (entry("expect = {}"), "one of arrays"),
             (entry("expect = { numerics = \"m1\", meaning = \"relu\" }"), "one of arrays"),
             (entry("absolute = -1"), "from 0 on"),

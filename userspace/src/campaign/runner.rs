@@ -85,7 +85,7 @@ impl Runner {
         outcome.sha256 = Some(sha256(&outputs));
         outcome.inferred = inferred;
         converted.into_iter().for_each(|(file, told)| outcome.tell(&file, told));
-        let wanted = match &case.expect {
+        let wanted = match &*case.expect {
             Expect::Nothing => {
                 outcome.verdict = Verdict::Ran;
                 return Ok(outcome);
@@ -360,7 +360,7 @@ mod tests {
     /// A description of a program, in a folder, as a case.
     fn case(folder: &Path, expect: Expect) -> Case {
         std::fs::write(folder.join("relu.txt"), "x = input 4x2x8\ny = relu x\noutput y\n").unwrap();
-        Case { expect, base: folder.to_owned(), ..super::super::case::example("relu.txt") }
+        Case { expect: expect.into(), base: folder.to_owned(), ..super::super::case::example("relu.txt") }
     }
 
     #[test]
