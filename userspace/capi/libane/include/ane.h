@@ -96,7 +96,8 @@ struct ane_nn *__ane_init_shift(const char *path, int dev_id, uint32_t tile_shif
 /* Gives all of it back. NULL is allowed. */
 void __ane_free(struct ane_nn *nn);
 
-/* Runs the program and waits: 0, or -1 and errno, which is ETIMEDOUT if the engine is not idle after a second. */
+/* Runs the program and waits: 0, or -1 and errno, which is ETIMEDOUT if the engine gets nowhere for two seconds, or
+ * would have taken longer on the chip. */
 int ane_exec(struct ane_nn *nn);
 
 /*
