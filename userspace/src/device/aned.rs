@@ -71,7 +71,9 @@ impl Connection for Aned {
             }
             other => Self::failed(format!("a mapping of {bytes:#x} bytes"), other),
         })?;
-        Mapping::of(&extents).map_err(|why| Error::Map { bytes, why })
+        // The daemon has counted a mapping that is none.
+        let mapped = Mapping::of(&extents).inspect_err(|_| self.unmap(offset, bytes));
+        mapped.map_err(|why| Error::Map { bytes, why })
     }
 
     fn unmap(&self, offset: u64, bytes: u64) {

@@ -1,6 +1,6 @@
 //! Buffers: memory that the client and the engine share.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{self, BoCreate, BoInfo};
@@ -23,6 +23,8 @@ pub struct Buffer {
     bytes: u64,
     map_offset: u64,
     mapping: OnceLock<Mapping>,
+    /// Held while it is mapped: the driver counts mappings, and only one is given back.
+    making: Mutex<()>,
 }
 
 impl Buffer {
@@ -42,6 +44,7 @@ impl Buffer {
             bytes: create.size,
             map_offset: create.map_offset,
             mapping: OnceLock::new(),
+            making: Mutex::new(()),
         })
     }
 
@@ -84,8 +87,12 @@ impl Buffer {
         if let Some(mapping) = self.mapping.get() {
             return Ok(mapping);
         }
+        let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have been faster.
+        if let Some(mapping) = self.mapping.get() {
+            return Ok(mapping);
+        }
         let mapping = self.device.connection().map(self.map_offset, self.bytes)?;
-        // Another thread may have been faster; then its mapping is kept, and this one goes.
         Ok(self.mapping.get_or_init(|| mapping))
     }
 }
@@ -98,5 +105,38 @@ impl Drop for Buffer {
         let mut close = GemClose { handle: self.handle, padding: 0 };
         // If the device is gone, so is the buffer.
         let _ = self.device.call(&drm::GEM_CLOSE, &mut close, &mut []);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use ane_device::Options;
+    use ane_uapi::ioctl::stats::Counter;
+
+    use super::*;
+    use crate::device::{Location, Scope};
+
+    #[test]
+    fn buffer_that_several_threads_touch_first_goes_with_its_owner() {
+        const THREADS: usize = 8;
+        let device = Device::open(&Location::Embedded, &Options::default()).unwrap();
+        let held = || device.statistics(Scope::Device).unwrap().get(Counter::Buffers);
+        let before = held();
+        for _ in 0..100 {
+            let buffer = Buffer::new(&device, 1 << 14, Usage::Input).unwrap();
+            let together = Barrier::new(THREADS);
+            thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    scope.spawn(|| {
+                        together.wait();
+                        buffer.write(0, &[1]).unwrap();
+                    });
+                }
+            });
+        }
+        assert_eq!(held(), before);
     }
 }

@@ -121,7 +121,8 @@ impl<F: Files + Send + 'static> Connection for InProcess<F> {
         let failed = |why| Error::Map { bytes, why };
         let extents = self.shared.lock().map(self.file, offset, bytes);
         let extents = extents.map_err(|errno| failed(std::io::Error::from_raw_os_error(errno as i32)))?;
-        Mapping::of(&extents).map_err(failed)
+        // The driver has counted a mapping that is none.
+        Mapping::of(&extents).inspect_err(|_| self.unmap(offset, bytes)).map_err(failed)
     }
 
     fn unmap(&self, offset: u64, bytes: u64) {
