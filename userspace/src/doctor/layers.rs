@@ -1,6 +1,7 @@
 //! The layers of this machine, from the engine in this process outwards.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -8,15 +9,17 @@ use std::thread;
 use crate::count::count;
 use ane_device::Options;
 use ane_device::engine::Tier;
-use ane_uapi::ioctl::drm::NODES;
+use ane_uapi::ioctl::drm::{self, DRIVER_NAME, NODES, Version};
 use ane_uapi::ioctl::param::Param;
 use aned_protocol::client::default_socket;
 use half::f16;
+use thiserror::Error;
+use zerocopy::FromZeros;
 
 use super::Check;
 use crate::build::{Element, Graph, Shape};
 use crate::container::Axes;
-use crate::device::{Device, Location};
+use crate::device::{Device, Location, address};
 use crate::model::Model;
 use crate::session::Session;
 use crate::tensor::Tensor;
@@ -25,9 +28,9 @@ use crate::vm::qemu::{Arch, Qemu};
 
 pub(super) fn checks() -> Vec<Check> {
     let mut checks = vec![processor(), engine()];
-    checks.extend([shim(), daemon()]);
+    checks.extend([shim(find_shim()), daemon()]);
     checks.extend(["aned", "vhost-device-ane"].map(program));
-    checks.extend([node(), virtual_machines(), python()]);
+    checks.extend([node(nodes(), Node::of), virtual_machines(), python()]);
     checks
 }
 
@@ -80,16 +83,55 @@ fn beside() -> PathBuf {
     program.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-fn shim() -> Check {
+/// The preload library's file.
+const SHIM: &str = "libane_drm_shim.so";
+
+/// Why there is no preload library, as `ane exec` and `ane doctor` say it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NoShim {
+    #[error("ANE_SHIM: there is no file {}", .0.display())]
+    Named(PathBuf),
+    #[error("{SHIM} is neither in {} nor in ../lib/ane", .0.display())]
+    Beside(PathBuf),
+}
+
+impl NoShim {
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Named(_) => format!("let it name {SHIM}, or unset it"),
+            Self::Beside(_) => {
+                format!("build it with {}, or name it with ANE_SHIM", cargo_build("-p ane-drm-shim"))
+            }
+        }
+    }
+}
+
+/// The preload library: the file that is named, or else one beside this program or in ../lib/ane.
+///
+/// # Errors
+///
+/// [`NoShim`]: a name that leads nowhere is no reason to take another library.
+pub fn find_shim() -> Result<PathBuf, NoShim> {
+    shim_of(env::var_os("ANE_SHIM"), &beside())
+}
+
+fn shim_of(named: Option<OsString>, beside: &Path) -> Result<PathBuf, NoShim> {
+    if let Some(named) = named.filter(|named| !named.is_empty()) {
+        let path = PathBuf::from(named);
+        return if path.is_file() { Ok(path) } else { Err(NoShim::Named(path)) };
+    }
+    let places = [beside.join(SHIM), beside.join("../lib/ane").join(SHIM)];
+    places.into_iter().find(|place| place.is_file()).ok_or_else(|| NoShim::Beside(beside.to_owned()))
+}
+
+fn shim(found: Result<PathBuf, NoShim>) -> Check {
     const LAYER: &str = "preload library";
-    const FILE: &str = "libane_drm_shim.so";
-    let named = env::var_os("ANE_SHIM").map(PathBuf::from);
-    let places = named.into_iter().chain([beside().join(FILE), beside().join("../lib/ane").join(FILE)]);
-    match places.into_iter().find(|place| place.is_file()) {
-        Some(place) => Check::fine(LAYER, place.display().to_string()),
-        None => Check::absent(
+    match found {
+        Ok(place) => Check::fine(LAYER, place.display().to_string()),
+        Err(why @ NoShim::Named(_)) => Check::broken(LAYER, why.to_string(), why.advice()),
+        Err(NoShim::Beside(_)) => Check::absent(
             LAYER,
-            format!("{FILE} is not beside this program"),
+            format!("{SHIM} is not beside this program"),
             format!("for `ane exec`: {}, or `cargo xtask dist`", cargo_build("-p ane-drm-shim")),
         ),
     }
@@ -127,26 +169,72 @@ fn program(name: &'static str) -> Check {
     }
 }
 
-/// A node of the system whose driver answers.
-fn node() -> Check {
-    const LAYER: &str = "device node";
-    let nodes = (0..NODES).map(|number| PathBuf::from(format!("/dev/accel/accel{number}")));
-    let Some(path) = nodes.into_iter().find(|path| path.exists()) else {
-        let advice = "none is needed; `ane exec` makes clients see one";
-        return Check::absent(LAYER, "there is no /dev/accel/accelN", advice);
-    };
-    let found = path.display().to_string();
-    match Device::node(&path) {
-        Err(why) => Check::broken(LAYER, why.to_string(), format!("check who may use {found}")),
-        Ok(device) => match device.parameter(Param::AbiVersion) {
-            Ok(version) => Check::fine(LAYER, format!("{found}, version {version} of the ioctls")),
-            Err(why) => Check::absent(
-                LAYER,
-                format!("{found}: {why}"),
-                "it is of another driver, or of one that knows the three ioctls of old only",
-            ),
-        },
+/// What a node of the system turns out to be.
+enum Node {
+    /// Of this driver; with the version of the ioctls, or why it does not tell.
+    Ours(Result<u64, String>),
+    Foreign,
+    /// Its driver is not known.
+    Closed(String),
+}
+
+impl Node {
+    fn of(path: &Path) -> Self {
+        let device = match Device::node(path) {
+            Ok(device) => device,
+            Err(why) => return Self::Closed(why.to_string()),
+        };
+        if is_ours(&device) {
+            Self::Ours(device.parameter(Param::AbiVersion).map_err(|why| why.to_string()))
+        } else {
+            Self::Foreign
+        }
     }
+}
+
+/// Whether the driver's name is ours, as clients ask.
+fn is_ours(device: &Device) -> bool {
+    let mut name = [0_u8; DRIVER_NAME.len()];
+    let mut version = Version::new_zeroed();
+    (version.name_len, version.name) = (name.len() as u64, address(&name));
+    let asked = device.call(&drm::VERSION, &mut version, &mut [&mut name]);
+    asked.is_ok() && version.name_len == name.len() as u64 && name == DRIVER_NAME.as_bytes()
+}
+
+/// The first node whose driver is ours: clients try one after the other.
+fn node(nodes: impl Iterator<Item = PathBuf>, ask: impl Fn(&Path) -> Node) -> Check {
+    const LAYER: &str = "device node";
+    let (mut foreign, mut closed) = (None, None);
+    for path in nodes {
+        let found = path.display().to_string();
+        match ask(&path) {
+            Node::Ours(Ok(version)) => {
+                return Check::fine(LAYER, format!("{found}, version {version} of the ioctls"));
+            }
+            Node::Ours(Err(why)) => {
+                let advice = "its driver knows the three ioctls of old only";
+                return Check::absent(LAYER, format!("{found}: {why}"), advice);
+            }
+            Node::Foreign => drop(foreign.get_or_insert(found)),
+            Node::Closed(why) => drop(closed.get_or_insert((found, why))),
+        }
+    }
+    let needless = "none is needed; `ane exec` makes clients see one";
+    match (closed, foreign) {
+        (Some((found, why)), _) => {
+            let advice =
+                format!("whose driver it is is not known; check who may use {found}, or see `ane exec`");
+            Check::absent(LAYER, why, advice)
+        }
+        (None, Some(found)) => Check::absent(LAYER, format!("{found} is of another driver"), needless),
+        (None, None) => Check::absent(LAYER, "there is no /dev/accel/accelN", needless),
+    }
+}
+
+/// The nodes of the system that are there.
+fn nodes() -> impl Iterator<Item = PathBuf> {
+    let named = (0..NODES).map(|number| PathBuf::from(format!("/dev/accel/accel{number}")));
+    named.filter(|path| path.exists())
 }
 
 fn virtual_machines() -> Check {
@@ -173,5 +261,60 @@ fn python() -> Check {
         }
         Ok(_) => Check::absent(LAYER, "python3 has no numpy", "for clients that use it: install numpy"),
         Err(_) => Check::absent(LAYER, "there is no python3", "for clients in it: install python3 and numpy"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::*;
+
+    #[test]
+    fn library_is_the_one_that_is_named_or_one_beside_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let (beside, other) = (folder.path().join("bin"), folder.path().join("other.so"));
+        std::fs::create_dir_all(&beside).unwrap();
+        let found = |named: &str| shim_of(Some(named.into()), &beside);
+        assert_eq!(shim_of(None, &beside), Err(NoShim::Beside(beside.clone())));
+        std::fs::write(beside.join(SHIM), b"").unwrap();
+        std::fs::write(&other, b"").unwrap();
+        assert_eq!((found(""), shim_of(None, &beside)), (Ok(beside.join(SHIM)), Ok(beside.join(SHIM))));
+        assert_eq!(found(other.to_str().unwrap()), Ok(other));
+        // As `ane exec`, which takes no other.
+        assert_eq!(found("/nowhere"), Err(NoShim::Named("/nowhere".into())));
+        assert_eq!(shim(found("/nowhere")).verdict, Verdict::Broken);
+        assert_eq!(shim(found("")).verdict, Verdict::Fine);
+    }
+
+    #[test]
+    fn node_is_the_first_whose_driver_is_ours() {
+        let paths = || ["closed", "foreign", "ours", "old"].into_iter().map(PathBuf::from);
+        let ask = |path: &Path| match path.to_str().unwrap() {
+            "closed" => Node::Closed("device closed cannot be opened".to_owned()),
+            "ours" => Node::Ours(Ok(3)),
+            "old" => Node::Ours(Err("ENOTTY".to_owned())),
+            _ => Node::Foreign,
+        };
+        let told = |skipped: usize| {
+            let check = node(paths().skip(skipped), ask);
+            (check.verdict, check.found)
+        };
+        assert_eq!(told(0), (Verdict::Fine, "ours, version 3 of the ioctls".to_owned()));
+        assert_eq!(told(3), (Verdict::Absent, "old: ENOTTY".to_owned()));
+        assert_eq!(told(4), (Verdict::Absent, "there is no /dev/accel/accelN".to_owned()));
+        let check = node(paths().take(2), ask);
+        assert_eq!(
+            (check.verdict, check.found.as_str()),
+            (Verdict::Absent, "device closed cannot be opened")
+        );
+        let check = node(paths().skip(1).take(1), ask);
+        assert_eq!((check.verdict, check.found.as_str()), (Verdict::Absent, "foreign is of another driver"));
+    }
+
+    #[test]
+    fn what_is_no_node_of_ours_is_foreign_or_closed() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(matches!(Node::of(file.path()), Node::Foreign));
+        assert!(matches!(Node::of(Path::new("/nowhere")), Node::Closed(_)));
     }
 }

@@ -9,7 +9,7 @@
 pub mod guest;
 mod layers;
 
-pub use self::layers::cargo_build;
+pub use self::layers::{NoShim, cargo_build, find_shim};
 
 use serde::Serialize;
 

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use ane::decode::printable;
 use ane::device::Location;
-use ane::doctor::cargo_build;
+use ane::doctor::find_shim;
 use ane::root::{self, Root};
 use ane_device::Options;
 use aned_protocol::client::{Client, Settings, default_socket};
@@ -89,8 +89,6 @@ pub(crate) struct Exec {
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
 }
-
-const SHIM: &str = "libane_drm_shim.so";
 
 /// How long the private daemon polls for messages before it sleeps: it serves one command only.
 const POLL: Duration = Duration::from_micros(100);
@@ -341,23 +339,10 @@ fn preload(shim: &Path) -> OsString {
 }
 
 fn shim() -> Result<PathBuf> {
-    if let Some(named) = env::var_os("ANE_SHIM").filter(|named| !named.is_empty()) {
-        let path = PathBuf::from(named);
-        if path.is_file() {
-            return Ok(std::path::absolute(path)?);
-        }
-        let what = format!("ANE_SHIM: there is no file {}", path.display());
-        return Err(Failure::new(Exit::NoDevice, what, format!("let it name {SHIM}, or unset it")).into());
+    match find_shim() {
+        Ok(path) => Ok(std::path::absolute(path)?),
+        Err(why) => Err(Failure::new(Exit::NoDevice, &why, why.advice()).into()),
     }
-    let program = env::current_exe().context("looking for this program")?;
-    let beside = program.parent().unwrap_or(Path::new("/"));
-    let places = [beside.join(SHIM), beside.join("../lib/ane").join(SHIM)];
-    places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
-        let what = format!("{SHIM} is neither in {} nor in ../lib/ane", beside.display());
-        let build = cargo_build("-p ane-drm-shim");
-        let advice = format!("build it with {build}, or name it with ANE_SHIM");
-        Failure::new(Exit::NoDevice, what, advice).into()
-    })
 }
 
 /// A daemon for one command: a thread of this process, so that it ends with it whatever happens.
