@@ -9,7 +9,8 @@
 //! * where all is tiled at every size (M5), the last holds for each pass over the outputs.
 //!
 //! A layer that was cut into several tasks shows as tasks of the same work one behind the other: the coefficients of
-//! each fill while the array works on the one before.
+//! each fill while the array works on the one before. So a task hides of the next one's fill at most the time in which it
+//! brings no coefficients itself, and only what nothing but coefficients would take.
 
 use ane_uapi::hw::sram::Crossing;
 
@@ -88,6 +89,16 @@ impl Cost {
         };
         both.saturating_add(LAYER_OVERHEAD)
     }
+
+    /// Cycles of the task by itself in which nothing but coefficients comes in.
+    const fn fill_alone(&self) -> u64 {
+        self.alone.saturating_sub(self.body).saturating_sub(LAYER_OVERHEAD)
+    }
+
+    /// Cycles of the task by itself in which no coefficients come in.
+    const fn body_alone(&self) -> u64 {
+        self.alone.saturating_sub(self.fill).saturating_sub(LAYER_OVERHEAD)
+    }
 }
 
 /// Virtual time that a task took, in cycles.
@@ -107,7 +118,8 @@ pub struct Before {
     fill: u64,
     cycles: u64,
     passes: u64,
-    body: u64,
+    /// Cycles in which the next coefficients may come in.
+    body_alone: u64,
 }
 
 impl Before {
@@ -118,9 +130,10 @@ impl Before {
     const fn hides(&self, next: &Cost) -> u64 {
         let goes_on =
             next.fill == self.fill && next.work.cycles == self.cycles && next.work.passes == self.passes;
+        let fill_alone = next.fill_alone();
         match goes_on {
-            true if next.fill < self.body => next.fill,
-            true => self.body,
+            true if fill_alone < self.body_alone => fill_alone,
+            true => self.body_alone,
             false => 0,
         }
     }
@@ -153,7 +166,7 @@ impl Clock {
             fill: cost.fill,
             cycles: cost.work.cycles,
             passes: cost.work.passes,
-            body: cost.body,
+            body_alone: cost.body_alone(),
         });
         let translation =
             if translation_nanoseconds == 0 { 0 } else { self.machine.cycles(translation_nanoseconds) };

@@ -54,23 +54,24 @@ impl Cost {
                 give(Span { part, start, end });
             }
         };
-        let first = slice(self.fill, 0, tiles).1;
+        let mut end = 0;
         for tile in 0..tiles {
             let (fill_start, fill_end) = slice(self.fill, tile, tiles);
             let (body_start, body_end) = slice(self.body, tile, tiles);
+            let hidden = |cycles: u64| cycles.saturating_sub(spent.hidden);
             // Fill by fill without a pause, or, where the array is slower, each as the one before is taken.
-            let start = fill_end.max(first.saturating_add(body_start)).saturating_sub(spent.hidden);
-            let end = start.saturating_add(body_end.saturating_sub(body_start));
+            let start = hidden(fill_end).max(end);
+            end = start.saturating_add(body_end.saturating_sub(body_start));
             let share = |cycles: u64| {
                 let (from, to) = slice(cycles, tile, tiles);
                 to.saturating_sub(from)
             };
             let (read, array, write) = (share(self.read), share(self.array), share(self.write));
             let array_at = if self.work.streams { start.saturating_add(read) } else { start };
-            let hidden = |cycles: u64| cycles.saturating_sub(spent.hidden);
             span(Part::KernelFill, hidden(fill_start), hidden(fill_end));
             span(Part::TileRead, start, start.saturating_add(read));
-            span(Part::Array, array_at, array_at.saturating_add(array));
+            // Shares are rounded each by itself; the array has one tile at a time.
+            span(Part::Array, array_at, array_at.saturating_add(array).min(end));
             let write_at = end.saturating_sub(write);
             span(Part::TileWrite, write_at, write_at.saturating_add(write));
         }

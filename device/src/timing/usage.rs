@@ -1,6 +1,7 @@
 //! Usage: virtual time since the last reset, and where it went.
 
 use super::cost::{Cost, Spent};
+use super::machine::LAYER_OVERHEAD;
 
 /// Counts of virtual time, in cycles of the engine's clock unless they say otherwise.
 ///
@@ -33,7 +34,8 @@ impl Usage {
         let work = &cost.work;
         self.cycles = self.cycles.saturating_add(spent.cycles);
         self.compute = self.compute.saturating_add(work.cycles);
-        let stalls = spent.cycles.saturating_sub(cost.body).saturating_sub(spent.translation);
+        let besides = cost.body.saturating_add(LAYER_OVERHEAD).saturating_add(spent.translation);
+        let stalls = spent.cycles.saturating_sub(besides);
         self.kernel_stalls =
             self.kernel_stalls.saturating_add(if stalls < cost.fill { stalls } else { cost.fill });
         self.bank_stalls = self.bank_stalls.saturating_add(work.banks.stalls);

@@ -49,6 +49,32 @@ proptest! {
     }
 
     #[test]
+    fn task_after_its_like_takes_no_less_time_than_its_body_or_its_fill(
+        kernel in 0_u64..1 << 26,
+        moved in 0_u64..1 << 24,
+        cycles in 0_u64..1 << 26,
+        passes in 1_u64..100,
+        streams: bool,
+        generation in prop::sample::select(vec![Generation::H13, Generation::H17s]),
+    ) {
+        let machine = Machine::of(generation);
+        let work =
+            Work { kernel_bytes: kernel, read_bytes: moved, streams, passes, cycles, ..Work::default() };
+        let cost = Cost::of_work(&machine, work);
+        let (mut clock, mut usage) = (Clock::new(machine), Usage::default());
+        for is_first in [true, false, false] {
+            let spent = clock.task(&cost, is_first, 0);
+            prop_assert!(spent.cycles >= cost.body.max(cost.fill) + 44);
+            let before = usage.kernel_stalls;
+            usage.add(&cost, &spent);
+            prop_assert_eq!(usage.kernel_stalls - before, spent.cycles - cost.body - 44);
+            let spans = spans(&cost, &spent);
+            let array: Vec<_> = spans.iter().filter(|span| span.part == Part::Array).collect();
+            prop_assert!(array.windows(2).all(|pair| pair[0].end <= pair[1].start), "{:?}", array);
+        }
+    }
+
+    #[test]
     fn more_bytes_or_cycles_take_no_less_time_on_one_side_of_the_split(
         kernel in 0_u64..1 << 20,
         read in 0_u64..1 << 24,
@@ -77,6 +103,18 @@ fn next_tile_of_a_layer_hides_its_fill_and_another_layer_does_not() {
     assert_eq!(other.hidden, 0);
     let new_request = clock.task(&cost(1 << 19, 0, 0, 1 << 20, false), true, 0);
     assert_eq!(new_request.hidden, 0, "nothing is known of what came before a request");
+}
+
+#[test]
+fn fill_of_a_task_is_hidden_either_by_its_own_body_or_by_the_task_before() {
+    let cost = cost(8 << 20, 0, 0, 1 << 21, false);
+    let mut clock = Clock::new(m1());
+    let [first, second, third] = [true, false, false].map(|is_first| clock.task(&cost, is_first, 0));
+    assert_eq!(first.cycles, cost.body + cost.fill.div_ceil(8) + 44);
+    assert_eq!((second.cycles, third.cycles), (cost.body + 44, cost.body + 44));
+    let mut usage = Usage::default();
+    usage.add(&cost, &second);
+    assert_eq!(usage.kernel_stalls, 0, "what a layer takes besides its work is no wait for coefficients");
 }
 
 #[test]
