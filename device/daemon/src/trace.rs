@@ -15,6 +15,8 @@ use ane_device::trace::{Clock, Recent, Record, Timeline};
 pub(crate) struct Trace {
     file: Option<Output>,
     recent: Option<Recent>,
+    /// Events that the timelines of the file have dropped.
+    lost: u64,
     start: Instant,
 }
 
@@ -28,7 +30,7 @@ impl Trace {
     /// To a new file, if one is named.
     pub(crate) fn new(path: Option<&Path>) -> io::Result<Self> {
         let file = path.map(Output::create).transpose()?;
-        Ok(Self { file, recent: None, start: Instant::now() })
+        Ok(Self { file, recent: None, lost: 0, start: Instant::now() })
     }
 
     /// The file of one of several engines: `trace.json` becomes `trace.ane1.json`.
@@ -70,11 +72,16 @@ impl Trace {
                 recent.note([record]);
             }
         }
+        let lost = timeline.take_lost();
+        self.lost = self.lost.saturating_add(lost);
+        if let Some(recent) = &mut self.recent {
+            recent.miss(lost);
+        }
     }
 
-    pub(crate) fn finish(&mut self, lost: u64) {
+    pub(crate) fn finish(&mut self) {
         if let Some(file) = &mut self.file {
-            let outcome = file.writer.finish(lost);
+            let outcome = file.writer.finish(self.lost);
             file.complain(outcome);
         }
     }
@@ -109,6 +116,23 @@ mod tests {
     fn each_of_several_engines_has_a_file_of_its_own() {
         assert_eq!(Trace::path_of(Path::new("out/trace.json"), "ane1"), Path::new("out/trace.ane1.json"));
         assert_eq!(Trace::path_of(Path::new("trace"), "ane0"), Path::new("trace.ane0"));
+    }
+
+    #[test]
+    fn events_that_several_timelines_dropped_are_counted_together() {
+        use ane_device::trace::{Event, Task, What};
+        use ane_uapi::hw::nid::Nid;
+        use ane_uapi::hw::tq::QueueId;
+
+        let mut trace = Trace::new(None).unwrap();
+        trace.keep(true);
+        let task = Task { queue: QueueId::LINUX, nid: Nid::LINUX, index: 0 };
+        for _ in 0..2 {
+            let mut timeline = Timeline::on(Clock::since(trace.start), 3);
+            (0..10).for_each(|_| timeline.mark(Event { task, what: What::RequestBegin { tasks: 1 } }));
+            trace.take(&mut timeline);
+        }
+        assert_eq!(trace.text().unwrap().lines().next(), Some("lost 14"));
     }
 
     #[test]

@@ -208,9 +208,8 @@ impl Worker {
     }
 
     pub(crate) fn finish_trace(&mut self) {
-        let timeline = self.ane.timeline_mut();
-        self.trace.take(timeline);
-        self.trace.finish(timeline.lost());
+        self.trace.take(self.ane.timeline_mut());
+        self.trace.finish();
     }
 
     pub(crate) fn turn(&mut self, vrings: &[Vring]) -> Turn {

@@ -142,9 +142,9 @@ impl Timeline {
         })
     }
 
-    /// The number of events that were dropped because the buffer was not drained.
-    pub fn lost(&self) -> u64 {
-        self.recording.as_ref().map_or(0, |recording| recording.lost)
+    /// The number of events that were dropped since this was last asked, because the buffer was not drained.
+    pub fn take_lost(&mut self) -> u64 {
+        self.recording.as_mut().map_or(0, |recording| std::mem::take(&mut recording.lost))
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
         timeline.begin();
         timeline.span(fetch(1));
         timeline.mark(fetch(2));
-        assert_eq!((timeline.is_on(), timeline.drain().count(), timeline.lost()), (false, 0, 0));
+        assert_eq!((timeline.is_on(), timeline.drain().count(), timeline.take_lost()), (false, 0, 0));
     }
 
     #[test]
@@ -219,11 +219,11 @@ mod tests {
         let (_, clock) = clock();
         let mut timeline = Timeline::on(clock, 3);
         (0..10).for_each(|bytes| timeline.mark(fetch(bytes)));
-        assert_eq!(timeline.lost(), 7);
+        assert_eq!((timeline.take_lost(), timeline.take_lost()), (7, 0), "told once");
         let kept: Vec<_> = timeline.drain().map(|record| record.event).collect();
         assert_eq!(kept, [fetch(0), fetch(1), fetch(2)]);
         timeline.mark(fetch(10));
-        assert_eq!((timeline.drain().count(), timeline.lost()), (1, 7), "there is room again");
+        assert_eq!((timeline.drain().count(), timeline.take_lost()), (1, 0), "there is room again");
     }
 
     #[test]

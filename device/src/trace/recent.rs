@@ -12,7 +12,7 @@ use super::{Record, Timeline};
 #[derive(Debug, Default)]
 pub struct Recent {
     records: VecDeque<Record>,
-    /// How many records were dropped to make room.
+    /// How many records were dropped to make room, here or in the timeline.
     lost: u64,
 }
 
@@ -28,6 +28,17 @@ impl Recent {
             }
             self.records.push_back(record);
         }
+    }
+
+    /// Takes what a timeline has noted, and the number of what it dropped.
+    pub fn take(&mut self, timeline: &mut Timeline) {
+        self.note(timeline.drain());
+        self.miss(timeline.take_lost());
+    }
+
+    /// So many more records were dropped before they came here.
+    pub const fn miss(&mut self, lost: u64) {
+        self.lost = self.lost.saturating_add(lost);
     }
 
     /// The ring as lines: the number of records that are gone, and each record that is kept.
@@ -46,7 +57,7 @@ mod tests {
     use ane_uapi::hw::nid::Nid;
     use ane_uapi::hw::tq::QueueId;
 
-    use super::super::{Event, Stamp, Task, What};
+    use super::super::{Clock, Event, Stamp, Task, What};
     use super::*;
 
     #[test]
@@ -61,5 +72,19 @@ mod tests {
         assert_eq!(lines.next(), Some("lost 3"));
         assert_eq!(lines.next(), Some("3 3 queue 4 nid 64 task 0 begin 1"));
         assert_eq!(lines.count(), Recent::CAPACITY - 1);
+    }
+
+    #[test]
+    fn records_that_the_timeline_dropped_are_counted_too() {
+        let task = Task { queue: QueueId::LINUX, nid: Nid::LINUX, index: 0 };
+        let event = Event { task, what: What::RequestBegin { tasks: 1 } };
+        let mut timeline = Timeline::on(Clock::new(|| 0), 3);
+        let mut recent = Recent::default();
+        (0..10).for_each(|_| timeline.mark(event));
+        recent.take(&mut timeline);
+        (0..4).for_each(|_| timeline.mark(event));
+        recent.take(&mut timeline);
+        let lines = recent.lines();
+        assert_eq!((lines.lines().next(), lines.lines().count()), (Some("lost 8"), 1 + 6));
     }
 }

@@ -103,7 +103,7 @@ fn tracing() {
         run(&mut on);
         let timeline = on.guest.bus.device_mut().ane().timeline_mut();
         let mut writer = Writer::new(Vec::with_capacity(1 << 20)).expect("memory takes it");
-        writer.drain(timeline).and_then(|()| writer.finish(timeline.lost())).expect("memory takes it");
+        writer.drain(timeline).and_then(|()| writer.finish(timeline.take_lost())).expect("memory takes it");
     };
     let what = "the chain, traced and written to a file in memory / not traced";
     compare("(T3)", what, &mut write, &mut || run(&mut off));

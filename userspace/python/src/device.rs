@@ -190,7 +190,7 @@ impl Device {
         let (records, lost) = self.embedded(py, "keeps its timeline to itself", |device| {
             device.with_embedded(|driver| {
                 let ane = driver.bus_mut().device_mut().ane();
-                let lost = ane.timeline_mut().lost();
+                let lost = ane.timeline_mut().take_lost();
                 let records: Vec<_> = ane.timeline_mut().drain().collect();
                 ane.set_timeline(Timeline::off());
                 (records, lost)

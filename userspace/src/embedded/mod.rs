@@ -153,7 +153,7 @@ impl Embedded {
     /// The latest records, as lines, if they are kept.
     pub fn timeline(&mut self) -> Option<String> {
         let recent = self.recent.as_mut()?;
-        recent.note(self.ane.timeline_mut().drain());
+        recent.take(self.ane.timeline_mut());
         Some(recent.lines())
     }
 
@@ -195,7 +195,7 @@ impl Embedded {
         self.bell.iter().for_each(|bell| bell.silence());
         let work = self.ane.work(now);
         if let Some(recent) = &mut self.recent {
-            recent.note(self.ane.timeline_mut().drain());
+            recent.take(self.ane.timeline_mut());
         }
         let after = work.at.map(|at| {
             let ticks = at.saturating_sub(now).0;

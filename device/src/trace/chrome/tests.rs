@@ -178,7 +178,7 @@ fn file_without_events_is_valid_and_says_what_was_lost() {
     let mut timeline = Timeline::on(Clock::new(|| 0), 0);
     timeline.mark(request(0, 0)[0].event);
     writer.drain(&mut timeline).expect("room");
-    writer.finish(timeline.lost()).expect("room");
+    writer.finish(timeline.take_lost()).expect("room");
     writer.finish(99).expect("nothing is done twice");
     assert_eq!(sink.parsed()["otherData"]["lost"], 1);
 }

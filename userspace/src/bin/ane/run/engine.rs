@@ -43,7 +43,7 @@ impl Watch {
     pub(crate) fn records(&self) -> Option<(Vec<Record>, u64)> {
         self.device.with_embedded(|driver| {
             let timeline = driver.bus_mut().device_mut().ane().timeline_mut();
-            let lost = timeline.lost();
+            let lost = timeline.take_lost();
             (timeline.drain().collect(), lost)
         })
     }
