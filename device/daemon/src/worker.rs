@@ -198,6 +198,10 @@ impl Worker {
     }
 
     fn rebuild(&mut self) {
+        if !self.failed {
+            // The request that runs ends on the timeline.
+            self.ane.reset(self.now());
+        }
         self.trace.take(self.ane.timeline_mut());
         // The options made an engine before, so they do again.
         if let Ok(ane) = engine(&self.options, self.memory.clone(), &self.trace, self.bell.as_ref()) {

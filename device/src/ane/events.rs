@@ -18,6 +18,8 @@ use crate::report::Kind;
 use crate::time::Ticks;
 use crate::tm::Effect;
 use crate::tm::error::Failure;
+use crate::tm::running::Running;
+use crate::trace::{self, Task, What};
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     pub fn take_events(&mut self) -> impl Iterator<Item = Event> + use<M, E> {
@@ -61,8 +63,25 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         if self.armed.ignores_abort() {
             return;
         }
+        let begun = self.begun();
         for failure in self.tm.abort(queue, now) {
             self.failed(&failure, now);
+        }
+        if self.tm.running().is_none() {
+            self.end_early(begun);
+        }
+    }
+
+    /// The task of the running request that was begun last.
+    pub(super) fn begun(&self) -> Option<Task> {
+        let Running { request, begun, .. } = self.tm.running()?;
+        begun.map(|index| Task { queue: request.queue, nid: request.nid, index })
+    }
+
+    /// Ends a request on the timeline that ended between two steps, and whose last task this was.
+    pub(super) fn end_early(&mut self, begun: Option<Task>) {
+        if let Some(task) = begun {
+            self.timeline.mark(trace::Event { task, what: What::RequestEnd { succeeded: false } });
         }
     }
 

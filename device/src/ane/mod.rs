@@ -280,8 +280,10 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             self.flush(now);
             return Work { pending: false, at: self.next_of_mover(now) };
         }
+        let begun = self.begun();
         if let Some(failure) = self.tm.expire(now) {
             self.failed(&failure, now);
+            self.end_early(begun);
             let nid = failure.nid.map_or(0, |nid| nid.number());
             self.happen(
                 now,

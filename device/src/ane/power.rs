@@ -52,6 +52,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     ///
     /// Deviation: memory on chip keeps its contents, which silicon does not promise.
     pub(super) fn forget_engine(&mut self) {
+        self.end_early(self.begun());
         self.tm = TaskManager::default();
         self.registers = RegisterFile::default();
         self.engine.give_up();

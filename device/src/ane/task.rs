@@ -63,7 +63,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     /// Deviation: what the task wrote is in memory at once.
     pub(super) fn step(&mut self, now: Ticks, cancel: &dyn Cancel) {
         let Some(running) = self.tm.running().cloned() else { return };
-        if running.task == 0 && self.thread_task.is_none() && self.armed.wedges() {
+        if running.begun.is_none() && self.armed.wedges() {
             if let Some(running) = self.tm.running_mut() {
                 running.is_wedged = true;
             }
@@ -74,7 +74,10 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             Some(outcome) => outcome,
             None => {
                 let status = self.status();
-                if running.task == 0 && self.thread_task.is_none() {
+                if let Some(running) = self.tm.running_mut() {
+                    running.begun = Some(running.task);
+                }
+                if running.begun.is_none() {
                     let what = What::RequestBegin { tasks: running.request.info.tasks() };
                     self.timeline.mark(Event { task: traced, what });
                 }

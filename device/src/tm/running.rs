@@ -24,6 +24,8 @@ pub struct Running {
     pub request: Request,
     /// Index of the task that is next.
     pub task: u16,
+    /// Index of the task that was begun last; `None` of a request that has not begun.
+    pub begun: Option<u16>,
     /// Device address of its descriptor, which may be beyond what the engine can address.
     pub address: u64,
     /// Words of its descriptor.
@@ -155,6 +157,7 @@ impl TaskManager {
         }
         Some(Running {
             task: 0,
+            begun: None,
             address: request.address.0.into(),
             words: usize::from(request.info.last_word()).saturating_add(1),
             watch: Watch::start(now),

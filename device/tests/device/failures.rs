@@ -23,7 +23,7 @@ use ane_uapi::hw::tq::{self, QueueId};
 use crate::machine::*;
 
 /// The error of a task whose TileCfg is zero.
-fn hang() -> EngineError {
+pub(crate) fn hang() -> EngineError {
     EngineError::Refused(Verdict {
         category: Category::WouldHang,
         address: 0x28,

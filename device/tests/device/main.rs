@@ -10,4 +10,5 @@ mod registers;
 mod requests;
 mod stall;
 mod submission;
+mod timeline;
 mod turns;
