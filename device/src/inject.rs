@@ -17,7 +17,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ane_uapi::hw::space::{Iova, IovaRange};
+use ane_uapi::hw::space::Iova;
 use ane_uapi::hw::tq::QueueId;
 use thiserror::Error;
 
@@ -143,7 +143,8 @@ impl fmt::Display for Injection {
 
 /// The state that makes transfers fail on demand.
 ///
-/// The DART asks it once for each transfer, before the walk. A trap springs once.
+/// The DART asks it before the walk: for an address also where it only checks what a transfer is going to need, and for
+/// the number of transfers once for each. A trap springs once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trap {
     at: Option<Iova>,
@@ -151,24 +152,16 @@ pub struct Trap {
 }
 
 impl Trap {
-    /// The address at which this transfer is to fail, if it is.
-    pub fn springs(&mut self, range: IovaRange) -> Option<Iova> {
-        if let Some(at) = self.at
-            && range.contains(at)
-        {
-            self.at = None;
-            return Some(at);
-        }
-        match self.after? {
-            0 => {
-                self.after = None;
-                Some(range.base())
-            }
-            left => {
-                self.after = left.checked_sub(1);
-                None
-            }
-        }
+    /// The address at which this transfer is to fail, if it touches the one that is armed.
+    pub fn springs_at(&mut self, touches: impl FnOnce(Iova) -> bool) -> Option<Iova> {
+        self.at.take_if(|at| touches(*at))
+    }
+
+    /// Counts a transfer. True if it is to fail, because enough have gone before.
+    pub const fn springs_after(&mut self) -> bool {
+        let Some(left) = self.after else { return false };
+        self.after = left.checked_sub(1);
+        self.after.is_none()
     }
 
     /// True if nothing is armed.
@@ -318,11 +311,9 @@ mod tests {
     fn trap_at_an_address_springs_once_and_only_there() {
         let mut trap = Trap::default();
         Armed::default().arm(Injection::FaultAt(Iova(0x8010)), &mut trap);
-        let before = IovaRange::new(0x8000, 0x10).unwrap();
-        let across = IovaRange::new(0x8000, 0x11).unwrap();
-        assert_eq!(trap.springs(before), None);
-        assert_eq!(trap.springs(across), Some(Iova(0x8010)));
-        assert_eq!(trap.springs(across), None);
+        assert_eq!(trap.springs_at(|at| at.0 < 0x8010), None);
+        assert_eq!(trap.springs_at(|at| at.0 < 0x8011), Some(Iova(0x8010)));
+        assert_eq!(trap.springs_at(|at| at.0 < 0x8011), None);
         assert!(trap.is_idle());
     }
 
@@ -330,9 +321,8 @@ mod tests {
     fn trap_after_two_transfers_springs_at_the_third() {
         let mut trap = Trap::default();
         Armed::default().arm(Injection::FaultAfter(2), &mut trap);
-        let range = IovaRange::new(0x4000, 4).unwrap();
-        let springs: Vec<_> = (0..4).map(|_| trap.springs(range)).collect();
-        assert_eq!(springs, [None, None, Some(Iova(0x4000)), None]);
+        let springs: Vec<_> = (0..4).map(|_| trap.springs_after()).collect();
+        assert_eq!(springs, [false, false, true, false]);
     }
 
     #[test]

@@ -188,13 +188,13 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
         if translator.kept(range, access).is_some() || translator.filled(range, access).is_some() {
             return Ok(());
         }
-        translator.begin_check(range, access)?;
+        translator.begin_check(range.into(), access)?;
         translator.plan(range, access)
     }
 
     /// Does all of a transfer of rows but the move.
     pub fn check_rows(&mut self, rows: Rows, access: Access) -> Result<()> {
-        self.translator.begin_check(rows.span(), access)?;
+        self.translator.begin_check(rows, access)?;
         self.translator.plan_rows(rows, access)
     }
 
@@ -220,7 +220,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
             self.translator.view.copy_out(place, shorter_mut(into, range.len()));
             return Ok(());
         }
-        self.translator.begin(range, Access::Read)?;
+        self.translator.begin(range.into(), Access::Read)?;
         self.translator.plan(range, Access::Read)?;
         self.gather(into.len(), [into], helpers);
         Ok(())
@@ -248,7 +248,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
             self.put(place, shorter(from, range.len()));
             return Ok(());
         }
-        self.translator.begin(range, Access::Write)?;
+        self.translator.begin(range.into(), Access::Write)?;
         self.translator.plan(range, Access::Write)?;
         self.scatter(from.len(), [from], helpers);
         Ok(())
@@ -259,7 +259,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
         if rows.count() == 1 {
             return self.read_range(rows.span(), into, helpers);
         }
-        self.translator.begin(rows.span(), Access::Read)?;
+        self.translator.begin(rows, Access::Read)?;
         self.translator.plan_rows(rows, Access::Read)?;
         self.gather(into.len(), [into], helpers);
         self.count(Access::Read, rows.bytes());
@@ -271,7 +271,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
         if rows.count() == 1 {
             return self.write_range(rows.span(), from, helpers);
         }
-        self.translator.begin(rows.span(), Access::Write)?;
+        self.translator.begin(rows, Access::Write)?;
         self.translator.plan_rows(rows, Access::Write)?;
         self.scatter(from.len(), [from], helpers);
         self.count(Access::Write, rows.bytes());
@@ -308,7 +308,7 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
         self.translator.shared.pieces.start();
         let (mut all, mut bytes) = (Vec::with_capacity(parts.size_hint().0), 0_u64);
         for (rows, part) in parts {
-            self.translator.begin(rows.span(), access)?;
+            self.translator.begin(rows, access)?;
             self.translator.plan_part_of_rows(rows, access)?;
             bytes = bytes.saturating_add(rows.bytes());
             all.push(part);

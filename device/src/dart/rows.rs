@@ -70,15 +70,40 @@ impl Rows {
         self.count == 1 || self.len == self.stride
     }
 
+    /// True if `iova` is a byte of a row, and not of a gap between two.
+    pub(super) fn contain(&self, iova: Iova) -> bool {
+        let inside = iova.0.wrapping_sub(self.span.base().0);
+        self.span.contains(iova) && inside.checked_rem(self.stride).unwrap_or(inside) < self.len
+    }
+
     /// Where row `n` begins; rows behind the last are where they would be.
     pub(super) const fn start(&self, n: u32) -> Iova {
         Iova(self.span.base().0.wrapping_add(self.stride.wrapping_mul(n)))
     }
 }
 
+/// One row.
+impl From<IovaRange> for Rows {
+    fn from(range: IovaRange) -> Self {
+        Self { span: range, len: range.len(), stride: 0, count: 1 }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_contain_their_own_bytes_and_not_those_of_the_gaps() {
+        let apart = Rows::new(0x4000, 16, 64, 3).unwrap();
+        let bytes = [0x3fff, 0x4000, 0x400f, 0x4010, 0x403f, 0x4040, 0x408f, 0x4090];
+        let inside = [false, true, true, false, false, true, true, false];
+        assert_eq!(bytes.map(|at| apart.contain(Iova(at))), inside);
+        let overlapping = Rows::new(0x4000, 64, 16, 2).unwrap();
+        assert_eq!([0x404f, 0x4050].map(|at| overlapping.contain(Iova(at))), [true, false]);
+        let one = Rows::from(IovaRange::new(0x4000, 64).unwrap());
+        assert_eq!([0x403f, 0x4040].map(|at| one.contain(Iova(at))), [true, false]);
+    }
 
     #[test]
     fn rows_that_are_none_or_leave_the_aperture_are_refused() {

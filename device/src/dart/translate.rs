@@ -136,31 +136,35 @@ impl<'a> Translator<'a> {
 
     /// The first step of a transfer that a kept translation alone does not decide.
     #[inline]
-    pub(super) fn begin(&mut self, span: IovaRange, access: Access) -> Result<()> {
+    pub(super) fn begin(&mut self, rows: Rows, access: Access) -> Result<()> {
         if self.is_watched {
-            self.watch(span, access)?;
+            self.watch(rows, access)?;
+            if self.trap.springs_after() {
+                let denied = Denied::new(HwError::NoL3Entry, rows.span().base());
+                return Err(self.fail(denied, rows.span(), access));
+            }
             // Behind a PE_MMU it is looked at where it goes to.
             if self.shared.before.is_none() {
-                self.observe(span, access);
+                self.observe(rows.span(), access);
             }
         }
         Ok(())
     }
 
-    /// The same where nothing will be moved: checking mode looks at the transfer that follows.
+    /// The same where nothing will be moved: checking mode and a trap that counts look at the transfer that follows.
     #[inline]
-    pub(super) fn begin_check(&mut self, span: IovaRange, access: Access) -> Result<()> {
-        if self.is_watched { self.watch(span, access) } else { Ok(()) }
+    pub(super) fn begin_check(&mut self, rows: Rows, access: Access) -> Result<()> {
+        if self.is_watched { self.watch(rows, access) } else { Ok(()) }
     }
 
-    /// A device that is dead, a fault on demand.
+    /// A device that is dead, a fault on demand at an address.
     #[cold]
-    fn watch(&mut self, span: IovaRange, access: Access) -> Result<()> {
+    fn watch(&mut self, rows: Rows, access: Access) -> Result<()> {
         if let Some(info) = self.shared.dead {
             return Err(info);
         }
-        if let Some(at) = self.trap.springs(span) {
-            return Err(self.fail(Denied::new(HwError::NoL3Entry, at), span, access));
+        if let Some(at) = self.trap.springs_at(|at| rows.contain(at)) {
+            return Err(self.fail(Denied::new(HwError::NoL3Entry, at), rows.span(), access));
         }
         Ok(())
     }

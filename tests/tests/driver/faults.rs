@@ -56,6 +56,20 @@ fn real_fault_latches_dumps_once_and_parks_its_context_for_250_ms() {
 }
 
 #[test]
+fn fault_on_demand_after_the_transfers_of_a_request_ends_the_next_request() {
+    let mut rig = rig();
+    let file = rig.open();
+    let Some(loaded) = sum(&mut rig, file) else { return };
+    let before = ane(&mut rig).dart().transfers();
+    assert_eq!(result(&rig.run(&loaded)), Ok(()));
+    let transfers = ane(&mut rig).dart().transfers() - before;
+    // The pages of the result are checked before anything moves, which is no transfer.
+    inject(&mut rig, &format!("translation-fault:after={transfers}"));
+    assert_eq!(result(&rig.run(&loaded)), Ok(()));
+    assert_eq!(result(&rig.run(&loaded)), Err(Errno::EIO));
+}
+
+#[test]
 fn fault_is_kept_for_the_file_whose_request_it_ended() {
     let mut rig = rig();
     let (file, other) = (rig.open(), rig.open());
