@@ -3,8 +3,8 @@
 //! Firmware aborts a stuck queue after about two seconds; the hardware itself watches nothing (facts E.5).
 //! Here the device does it, in the time that it is handed. Two clocks run for a request, and either ends it:
 //! the time since a task of it last ended, and the time that its tasks would have taken on the chip. The first
-//! catches what is stuck, the second a chain that loops. How long the model takes to compute counts for neither,
-//! so a slow host aborts no program. The second clock is virtual time ([`crate::timing`]); with the timing model off it
+//! catches what is stuck, the second a chain that loops, and with it a request that would have taken as long on the chip.
+//! How long the model takes to compute counts for neither, so a slow host aborts no program. The second clock is virtual time ([`crate::timing`]); with the timing model off it
 //! stands still, and a chain that loops ends with the request's count of tasks, at most 65535.
 
 use crate::time::{TICKS_PER_SECOND, Ticks};

@@ -56,6 +56,8 @@ pub enum RequestError {
         /// The register that hung the engine, if the model knows it: its record address and value.
         hung: Option<(u32, u32)>,
     },
+    #[error("request would have taken two seconds or more on the chip")]
+    TooLong,
     #[error("driver took the queue back")]
     Aborted,
 }
@@ -97,7 +99,7 @@ impl RequestError {
                 Category::Unpredictable => ErrorCode::Unpredictable,
                 Category::Unsupported | Category::Unimplemented => ErrorCode::Unsupported,
             },
-            Self::Deadline { .. } => ErrorCode::Deadline,
+            Self::Deadline { .. } | Self::TooLong => ErrorCode::Deadline,
             Self::Engine(EngineError::Cancelled) | Self::Aborted => ErrorCode::Aborted,
         }
     }
@@ -121,6 +123,7 @@ impl RequestError {
             Self::Deadline { hung } => hung.unwrap_or_default(),
             Self::Push(_)
             | Self::Engine(EngineError::NotExecuting | EngineError::Cancelled)
+            | Self::TooLong
             | Self::Aborted => (0, 0),
         }
     }

@@ -108,11 +108,14 @@ impl TaskManager {
         if running.is_wedged {
             return None;
         }
-        if !(running.watch.is_spent() || is_nowhere && running.watch.is_late(now)) {
+        let error = if is_nowhere && running.watch.is_late(now) {
+            RequestError::Deadline { hung: running.stuck.flatten() }
+        } else if running.watch.is_spent() {
+            RequestError::TooLong
+        } else {
             return None;
-        }
-        let hung = running.stuck.flatten();
-        self.fail_running(RequestError::Deadline { hung }, now)
+        };
+        self.fail_running(error, now)
     }
 
     /// Says what is next; starts a request if none runs and one may. `sticks` says whether one that starts on

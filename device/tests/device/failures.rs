@@ -221,6 +221,8 @@ fn chain_that_links_to_itself_ends_by_the_time_that_it_would_take() {
     machine.run();
     assert_eq!(machine.ane.engine_mut().ran.len(), 100);
     assert_eq!(machine.error_code(), ErrorCode::Deadline as u32);
+    let told = machine.ane.task_manager().last_failure().unwrap().to_string();
+    assert!(told.ends_with("request would have taken two seconds or more on the chip"), "{told}");
 }
 
 #[test]

@@ -221,6 +221,7 @@ mod tests {
             RequestError::ChainEnds { tasks: 7 },
             RequestError::Deadline { hung: None },
             RequestError::Deadline { hung: Some((address, value)) },
+            RequestError::TooLong,
             RequestError::Aborted,
         ];
         for category in Category::ALL {

@@ -65,7 +65,7 @@ codes! {
         Undefined = 0x24, "undefined";
         /// The task's result depends on what nobody can know.
         Unpredictable = 0x25, "unpredictable";
-        /// The queue got nowhere for too long.
+        /// The queue got nowhere for too long, or its request would have taken too long on the chip.
         Deadline = 0x30, "deadline";
         /// The driver took the queue back.
         Aborted = 0x31, "aborted";
