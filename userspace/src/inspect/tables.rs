@@ -71,7 +71,7 @@ pub struct MappedRun {
     pub address: u32,
     /// First physical address.
     pub physical: u64,
-    /// Bytes: whole pages.
+    /// Bytes: whole pages, or the part of one page that its entry opens.
     pub bytes: u64,
     pub reads: bool,
     pub writes: bool,
@@ -226,18 +226,22 @@ fn mapping(line: &str) -> Option<Mapping> {
 fn region(line: &str) -> Option<Region> {
     let (dva_base, rest) = line.split_once(" bytes ")?;
     let (bytes, mapped_base) = rest.split_once(" mapped ")?;
-    let (dva_base, bytes) = (hexadecimal(dva_base)?, hexadecimal(bytes)?);
-    Some(Region { dva_base, bytes, mapped_base: hexadecimal(mapped_base)? })
+    let [dva_base, bytes, mapped_base] = [dva_base, bytes, mapped_base].map(hexadecimal);
+    let (dva_base, bytes, mapped_base) = (dva_base?, bytes?, mapped_base?);
+    // Both ends are addresses.
+    let ends = (dva_base.checked_add(bytes), mapped_base.checked_add(bytes));
+    matches!(ends, (Some(_), Some(_))).then_some(Region { dva_base, bytes, mapped_base })
 }
 
 /// A run with what it is for: in several pieces, if it is for several things.
 fn mapped(run: &Run, mappings: &[Mapping]) -> Vec<MappedRun> {
-    let first = u64::from(run.iova.0);
+    let page = u64::from(run.iova.0);
+    let first = page + u64::from(run.first);
     let pieces = pieces(first, first + run.bytes(), mappings).into_iter();
     let mapped = pieces.map(|(start, bytes, role)| MappedRun {
         // Device addresses have 32 bits, and pieces lie in their run.
         address: start as u32,
-        physical: run.page.0.saturating_add(start - first),
+        physical: run.page.0.saturating_add(start - page),
         bytes,
         reads: run.protection.device_reads(),
         writes: run.protection.device_writes(),
@@ -321,6 +325,21 @@ dart1 stream 9 base 0x80000008
     }
 
     #[test]
+    fn page_that_is_open_in_part_is_mapped_with_its_open_bytes_only() {
+        let line = "dart0 stream 0 base 0x80000008\n  0x00004000 0x100000000 pages 1 rw open 0x10..0x20\n";
+        let tables = Tables::read(line).unwrap();
+        let runs = &tables.contexts[0].translations[0].runs;
+        let places: Vec<_> = runs.iter().map(|run| (run.address, run.physical, run.bytes)).collect();
+        assert_eq!(places, [(0x4010, 0x1_0000_0010, 0x10)]);
+        let told = |address| {
+            let meanings =
+                super::super::explain::explain(address, ane_uapi::hw::chip::Soc::T8103, Some(&tables));
+            meanings.into_iter().any(|meaning| meaning.what.iter().any(|what| what.contains("leads to")))
+        };
+        assert_eq!([0x400f, 0x4010, 0x401f, 0x4020].map(told), [false, true, true, false]);
+    }
+
+    #[test]
     fn line_that_does_not_belong_is_refused() {
         for text in [
             "  0x8000 bytes 0x4000 usage program mapping 1\n",
@@ -329,6 +348,9 @@ dart1 stream 9 base 0x80000008
             "context base processes 1\n  0x8000 bytes 0x4000\n",
             "dart0 stream 1 base 0x80000008\n  more or less\n",
             "region 0x8000\n",
+            "region 0x0 bytes 0xffffffffffffffff mapped 0xffffffffffffffff\n",
+            "region 0x1 bytes 0xffffffffffffffff mapped 0x0\n",
+            "dart0 stream 1 base 0x80000008\n  0x00004000 0xffffffffffffc000 pages 1 rw\n",
             "table\n",
         ] {
             assert!(Tables::read(text).is_err(), "{text}");

@@ -8,11 +8,12 @@
 //! ```text
 //! dart0 stream 1 base 0x80100000
 //!   0x00008000 0x0000000100008000 pages 3 rw
+//!   0x00014000 0x0000000100014000 pages 1 rw open 0x0..0x4
 //!   more 7
 //!   malformed 1
 //! ```
 //!
-//! The last two lines are there if there are more runs than a person reads, and if entries make no sense.
+//! A page of which the leaf opens only a part is a run of its own. The last two lines are there if there are more runs than a person reads, and if entries make no sense.
 
 use core::fmt;
 use core::str::FromStr;
@@ -28,23 +29,41 @@ use super::walk::{APERTURE_PAGES, WalkIndices, entry};
 use crate::hw::space::{Iova, PhysAddr};
 use crate::hw::usage::{Protection, ProtectionClass};
 
-/// Pages that follow each other on both sides, under one protection.
+/// Pages that follow each other on both sides, under one protection; or one page that is open in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     pub iova: Iova,
     pub page: PhysAddr,
     pub pages: u32,
     pub protection: Protection,
+    /// First byte of a page that is open; the same as `end` if none is.
+    pub first: u16,
+    /// The byte behind the last one of a page that is open.
+    pub end: u16,
 }
 
 impl Run {
-    pub fn bytes(&self) -> u64 {
-        u64::from(self.pages) * u64::from(PAGE_SIZE)
+    /// The range of open bytes in a page that is open as a whole.
+    const WHOLE: (u16, u16) = (0, PAGE_SIZE as u16);
+
+    fn is_whole(&self) -> bool {
+        (self.first, self.end) == Self::WHOLE
     }
 
-    /// True if the page goes on where this ends, on both sides.
+    /// Bytes that are open.
+    pub fn bytes(&self) -> u64 {
+        if self.is_whole() {
+            u64::from(self.pages) * u64::from(PAGE_SIZE)
+        } else {
+            (self.end - self.first).into()
+        }
+    }
+
+    /// True if the page goes on where this ends, on both sides, and both are open as a whole.
     fn is_followed_by(&self, next: &Self) -> bool {
-        u64::from(self.iova.0) + self.bytes() == next.iova.0.into()
+        self.is_whole()
+            && next.is_whole()
+            && u64::from(self.iova.0) + self.bytes() == next.iova.0.into()
             && self.page.0.checked_add(self.bytes()) == Some(next.page.0)
             && self.protection == next.protection
     }
@@ -138,7 +157,9 @@ fn scan_as<F: LeafFormat>(
                 continue;
             }
         };
-        let next = Run { iova, page: leaf.page, pages: 1, protection: leaf.protection };
+        // A leaf may name a last byte in front of its first one, and opens none then.
+        let (first, end) = if leaf.first <= leaf.last { (leaf.first, leaf.last + 1) } else { (0, 0) };
+        let next = Run { iova, page: leaf.page, pages: 1, protection: leaf.protection, first, end };
         match &mut open {
             Some(run) if run.is_followed_by(&next) => run.pages += 1,
             _ => {
@@ -169,12 +190,24 @@ fn decimal(word: Option<&str>) -> Result<u32, BadLine> {
     word.and_then(|word| word.parse().ok()).ok_or(BadLine)
 }
 
-/// Such as `0x00008000 0x0000000100008000 pages 3 rw`.
+/// The open bytes of a page, such as `0x0..0x4`.
+fn open(word: Option<&str>) -> Option<(u16, u16)> {
+    let (first, end) = word?.split_once("..")?;
+    let [first, end] = [first, end].map(|at| u16::try_from(hexadecimal(Some(at)).ok()?).ok());
+    let (first, end) = (first?, end?);
+    (first <= end && u32::from(end) <= PAGE_SIZE).then_some((first, end))
+}
+
+/// Such as `0x00008000 0x0000000100008000 pages 3 rw`, or `0x00008000 0x0000000100008000 pages 1 rw open 0x0..0x4`.
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reads = if self.protection.device_reads() { 'r' } else { '-' };
         let writes = if self.protection.device_writes() { 'w' } else { '-' };
-        write!(f, "{:#010x} {:#018x} pages {} {reads}{writes}", self.iova.0, self.page.0, self.pages)
+        write!(f, "{:#010x} {:#018x} pages {} {reads}{writes}", self.iova.0, self.page.0, self.pages)?;
+        if self.is_whole() {
+            return Ok(());
+        }
+        write!(f, " open {:#x}..{:#x}", self.first, self.end)
     }
 }
 
@@ -189,7 +222,8 @@ impl FromStr for Run {
             return Err(BadLine);
         }
         let pages = decimal(words.next())?;
-        let is_there = u64::from(iova.0 >> PAGE_SHIFT) + u64::from(pages) <= APERTURE_PAGES.into();
+        let is_there = u64::from(iova.0 >> PAGE_SHIFT) + u64::from(pages) <= APERTURE_PAGES.into()
+            && page.0.checked_add(u64::from(pages) * u64::from(PAGE_SIZE)).is_some();
         let protection = match words.next() {
             Some("rw") => Protection::of(ProtectionClass::ReadWrite),
             Some("r-") => Protection::of(ProtectionClass::ReadOnly),
@@ -197,7 +231,12 @@ impl FromStr for Run {
             Some("--") => Protection::new(),
             _ => return Err(BadLine),
         };
-        let run = Self { iova, page, pages, protection };
+        let (first, end) = match words.next() {
+            None => Self::WHOLE,
+            Some("open") => open(words.next()).filter(|_| pages == 1).ok_or(BadLine)?,
+            Some(_) => return Err(BadLine),
+        };
+        let run = Self { iova, page, pages, protection, first, end };
         if is_there && pages != 0 && words.next().is_none() { Ok(run) } else { Err(BadLine) }
     }
 }
@@ -232,7 +271,34 @@ mod tests {
     const READ: Protection = Protection::of(ProtectionClass::ReadOnly);
 
     fn run(iova: u32, page: u64, pages: u32) -> Run {
-        Run { iova: Iova(iova), page: PhysAddr(page), pages, protection: READ }
+        let (first, end) = Run::WHOLE;
+        Run { iova: Iova(iova), page: PhysAddr(page), pages, protection: READ, first, end }
+    }
+
+    #[test]
+    fn page_that_is_open_in_part_is_a_run_of_its_own() {
+        let leaf = |page| T8020::encode(PhysAddr(page), READ).unwrap_or_default();
+        let (open, whole) = (0xff_ffff << 40, 1 << 1);
+        let words = [
+            (0x8000, T8020::encode_table(PhysAddr(0xc000)).unwrap_or_default()),
+            (0xc000 + 8, leaf(0x10_0000)),
+            // Units 0 to 0, which are four bytes.
+            (0xc000 + 16, leaf(0x10_4000) & !(open | whole)),
+            (0xc000 + 24, leaf(0x10_8000)),
+            // Units 5 to 3, which are none.
+            (0xc000 + 32, leaf(0x10_c000) & !(open | whole) | 5 << 52 | 3 << 40),
+        ];
+        let load = |at: PhysAddr| Some(words.iter().find(|word| word.0 == at.0).map_or(0, |word| word.1));
+        let mut found = [run(0, 0, 0); 5];
+        let mut count = 0;
+        let base = Ttbr::of(PhysAddr(0x8000)).unwrap_or_default();
+        let malformed = scan(PteFormat::T8020, base, load, |run| {
+            found[count] = run;
+            count += 1;
+        });
+        assert_eq!((count, malformed), (4, 0));
+        let open: [_; 4] = core::array::from_fn(|n| (found[n].iova.0, found[n].first, found[n].bytes()));
+        assert_eq!(open, [(0x4000, 0, 0x4000), (0x8000, 0, 4), (0xc000, 0, 0x4000), (0x1_0000, 0, 0)]);
     }
 
     #[test]
@@ -298,6 +364,9 @@ mod tests {
         let shown = run(0x8000, 0x1_0000_8000, 3);
         assert_eq!(shown.to_string(), "0x00008000 0x0000000100008000 pages 3 r-");
         assert_eq!(shown.to_string().parse(), Ok(shown));
+        let part = Run { first: 0x10, end: 0x20, ..run(0x8000, 0x1_0000_8000, 1) };
+        assert_eq!(part.to_string(), "0x00008000 0x0000000100008000 pages 1 r- open 0x10..0x20");
+        assert_eq!(part.to_string().parse(), Ok(part));
         let base = Ttbr::of(PhysAddr(0x8000)).unwrap_or_default();
         let heading = Heading { window: Window::Dart2, stream: StreamId::BASE, base };
         assert_eq!(heading.to_string().parse(), Ok(heading));
@@ -313,6 +382,11 @@ mod tests {
             "0x8000 0x0 pages 1 rw more",
             "0xdfffc000 0x0 pages 2 rw",
             "0x100000000 0x0 pages 1 rw",
+            "0x8000 0xffffffffffffc000 pages 1 rw",
+            "0x8000 0x0 pages 2 rw open 0x0..0x4",
+            "0x8000 0x0 pages 1 rw open 0x4..0x0",
+            "0x8000 0x0 pages 1 rw open 0x0..0x4001",
+            "0x8000 0x0 pages 1 rw open 0x0..0x4 more",
         ] {
             assert_eq!(line.parse::<Run>(), Err(BadLine), "{line}");
         }
