@@ -194,13 +194,14 @@ impl Dart {
         Dma::new(translator, memory)
     }
 
-    /// Reports windows that are not programmed as dart0 is.
+    /// Reports windows that do not treat the stream as dart0 does.
     #[cold]
     fn compare_windows(&mut self, stream: StreamId, circuit: Circuit) {
-        let of = |window| (self.window(window).tcr(stream), self.window(window).base(stream));
+        let of = |window| self.window(window).admit(stream);
         let [first, others @ ..] = Window::CARRYING_DMA;
         let expected = of(first);
-        for window in others.map(|window| (of(window) != expected).then_some(window)).into_iter().flatten() {
+        let differs = |window| (!of(window).agrees(&expected)).then_some(window);
+        for window in others.map(differs).into_iter().flatten() {
             self.shared.checker.disagree(window, stream, circuit, Iova(0));
         }
     }

@@ -30,6 +30,18 @@ pub(super) struct Admission {
     pub(super) base: Ttbr,
 }
 
+impl Admission {
+    /// True if the other window does with the stream what this one does, whatever slots they use.
+    pub(super) fn agrees(&self, other: &Self) -> bool {
+        self.gate == other.gate
+            && match self.gate {
+                Gate::Closed(_) => true,
+                Gate::Through => self.rights == other.rights,
+                Gate::Translated => self.rights == other.rights && self.base == other.base,
+            }
+    }
+}
+
 pub(super) struct WindowState {
     window: Window,
     words: [u32; STORED as usize / 4],
@@ -213,12 +225,12 @@ impl WindowState {
         StreamId::new(u32::from(slot)).unwrap_or(stream)
     }
 
-    pub(super) fn tcr(&self, slot: StreamId) -> Tcr {
+    fn tcr(&self, slot: StreamId) -> Tcr {
         let offset = regs::TCR.info.at(slot.number().into()).unwrap_or(regs::TCR.offset());
         Tcr::from_bits(self.word(offset))
     }
 
-    pub(super) fn base(&self, slot: StreamId) -> Ttbr {
+    fn base(&self, slot: StreamId) -> Ttbr {
         let offset =
             slot.table_base(0).and_then(|index| regs::TTBR.info.at(index)).unwrap_or(regs::TTBR.offset());
         Ttbr::from_bits(self.word(offset))

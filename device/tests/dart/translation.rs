@@ -427,6 +427,33 @@ fn checking_mode_reports_a_stale_translation_and_uses_it() {
 }
 
 #[test]
+fn checking_mode_compares_the_slots_that_transfers_use() {
+    let mut rig = Rig::new();
+    rig.dart.set_check(true);
+    rig.map(0x4000, page(0));
+    let (slot, other) = (stream(5), rig.table());
+    let remap = regs::STREAM_REMAP_0.offset();
+    let told = |rig: &mut Rig| {
+        rig.read(0x4000, 1).unwrap();
+        rig.dart.take_reports().into_iter().map(|report| report.misuse).collect::<Vec<_>>()
+    };
+    // A slot that no stream becomes.
+    rig.open_in(Window::Dart2, slot, other);
+    assert_eq!(told(&mut rig), []);
+    // The base stream becomes it in one window.
+    let word = rig.get(Window::Dart2, remap);
+    rig.set(Window::Dart2, remap, word & !0xff | u32::from(slot.number()));
+    assert_eq!(told(&mut rig), [Misuse::WindowsDisagree { window: Window::Dart2 }]);
+    // Its own slot is not used there, so nothing that it has matters.
+    let base = Ttbr::from_bits(rig.get(Window::Dart0, regs::TTBR.offset()));
+    rig.set_base(Window::Dart2, slot, base);
+    rig.set_base(Window::Dart2, StreamId::BASE, Ttbr::of(other).unwrap());
+    assert_eq!(told(&mut rig), []);
+    rig.set(Window::Dart2, regs::ENABLED_STREAMS.offset(), 1);
+    assert_eq!(told(&mut rig), [Misuse::WindowsDisagree { window: Window::Dart2 }]);
+}
+
+#[test]
 fn checking_mode_reports_windows_that_do_not_agree() {
     let mut rig = Rig::new();
     rig.dart.set_check(true);
