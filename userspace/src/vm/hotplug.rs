@@ -1,7 +1,8 @@
 //! A device that died is unplugged, and another plugged in its place.
 //!
 //! QEMU does not connect again to a device whose process ended: the function stays, and nobody answers. What works
-//! is what one would do with hardware. It takes the guest's consent: its driver has to let go of the function.
+//! is what one would do with hardware. It takes the guest's consent: its driver has to let go of the function. A try that
+//! failed may have stopped at any point, and the next one goes on from what the machine has.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::machine::{DEVICE, PORT, SOCKET, driver, properties};
-use super::qemu::Carrier;
+use super::qemu::{Carrier, Version};
 use super::qmp::{Monitor, QmpError};
 
 /// How long the guest may take to let go. The kernel waits five seconds after the button is pressed.
@@ -90,18 +91,55 @@ pub fn plug(monitor: &mut Monitor, carrier: Carrier, number: u32, socket: &Path)
 }
 
 /// Unplugs what is plugged in, and plugs the device that listens at `socket`; gives the new function's name.
-pub fn recover(monitor: &mut Monitor, carrier: Carrier, socket: &Path) -> Result<String, QmpError> {
+pub fn recover(monitor: &mut Monitor, socket: &Path) -> Result<String, QmpError> {
     let before = plugged(monitor)?;
     let (carrier, number) = match &before {
-        Some(plugged) => (plugged.carrier, plugged.id.trim_start_matches(DEVICE).parse().unwrap_or(0u32)),
-        None => (carrier, 0),
+        Some(plugged) => (plugged.carrier, number_of(&plugged.id, DEVICE).unwrap_or(0)),
+        None => (carrier(monitor)?, 0),
     };
     if let Some(plugged) = &before {
         unplug(monitor, plugged)?;
     }
-    let number = number.wrapping_add(1);
+    let number = number.max(remove_left(monitor)?).wrapping_add(1);
     plug(monitor, carrier, number, socket)?;
     Ok(format!("{DEVICE}{number}"))
+}
+
+/// The number behind a name; the first function and its socket have none.
+fn number_of(name: &str, before: &str) -> Option<u32> {
+    let number = name.strip_prefix(before)?;
+    if number.is_empty() { Some(0) } else { number.parse().ok() }
+}
+
+/// What the function is in a machine that has none now.
+fn carrier(monitor: &mut Monitor) -> Result<Carrier, QmpError> {
+    let said = monitor.ask("query-version", json!({}))?;
+    let number =
+        |name| said.pointer(name).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
+    let (major, minor) = (number("/qemu/major").unwrap_or(0), number("/qemu/minor").unwrap_or(0));
+    let version = Version { major, minor };
+    version.carrier().ok_or_else(|| {
+        let why = format!("QEMU {version} has no device that can carry this one");
+        QmpError::Refused { command: "device_add".to_owned(), why }
+    })
+}
+
+/// Removes the sockets of functions that are gone, which a try that failed has left. Gives the highest number among those
+/// that stay.
+fn remove_left(monitor: &mut Monitor) -> Result<u32, QmpError> {
+    let sockets = monitor.ask("query-chardev", json!({}))?;
+    let mut highest = 0;
+    for socket in sockets.as_array().into_iter().flatten() {
+        let label = socket.get("label").and_then(Value::as_str).unwrap_or_default();
+        let Some(number) = number_of(label, SOCKET) else { continue };
+        match monitor.ask("chardev-remove", json!({"id": label})) {
+            Ok(_) => {}
+            // It is in use still, and its name with it.
+            Err(QmpError::Refused { .. }) => highest = highest.max(number),
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(highest)
 }
 
 /// The machine's memory that no other process can map, by name: no device reaches it, and QEMU does not say so.
@@ -111,3 +149,6 @@ pub fn unshared(monitor: &mut Monitor) -> Result<Vec<String>, QmpError> {
     let name = |backend: &Value| backend.get("id").and_then(Value::as_str).unwrap_or("memory").to_owned();
     Ok(backends.as_array().into_iter().flatten().filter(is_unshared).map(name).collect())
 }
+
+#[cfg(test)]
+mod tests;

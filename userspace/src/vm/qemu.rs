@@ -35,6 +35,19 @@ impl fmt::Display for Version {
     }
 }
 
+impl Version {
+    /// The way in which a QEMU of this version carries the device, if there is one.
+    pub fn carrier(self) -> Option<Carrier> {
+        if self >= GENERIC_SINCE {
+            Some(Carrier::Generic)
+        } else if self >= BLOCK_SINCE {
+            Some(Carrier::Block)
+        } else {
+            None
+        }
+    }
+}
+
 /// The first version in which anybody may create the generic device.
 pub const GENERIC_SINCE: Version = Version { major: 10, minor: 2 };
 
@@ -146,13 +159,7 @@ impl Qemu {
 
     /// The way in which it carries the device; the version if there is none.
     pub fn carrier(&self) -> Result<Carrier, Version> {
-        if self.version >= GENERIC_SINCE {
-            Ok(Carrier::Generic)
-        } else if self.version >= BLOCK_SINCE {
-            Ok(Carrier::Block)
-        } else {
-            Err(self.version)
-        }
+        self.version.carrier().ok_or(self.version)
     }
 }
 

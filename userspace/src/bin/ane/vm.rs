@@ -5,7 +5,6 @@ mod run;
 use std::path::{Path, PathBuf};
 
 use ane::vm::hotplug;
-use ane::vm::qemu::Carrier;
 use ane::vm::qmp::Monitor;
 use ane::vm::setup::{self, Bdf};
 use anyhow::Result;
@@ -97,7 +96,7 @@ fn recover(args: &VmRecover) -> Result<()> {
     let beside = args.monitor.parent().unwrap_or(Path::new(".")).join("ane.sock");
     let socket = args.socket.clone().unwrap_or(beside);
     let socket = std::path::absolute(&socket).unwrap_or(socket);
-    let name = hotplug::recover(&mut monitor, Carrier::Generic, &socket).advise(Exit::NoDevice, advice)?;
+    let name = hotplug::recover(&mut monitor, &socket).advise(Exit::NoDevice, advice)?;
     files::print(format!("{name} is plugged in\n").as_bytes())
 }
 
