@@ -89,8 +89,7 @@ impl Lines {
 }
 
 /// Builds the targets, runs what was found so far, and counts.
-pub(super) fn run() -> Result<Lines> {
-    let [profdata, cov] = tools()?;
+pub(super) fn run([profdata, cov]: &[PathBuf; 2]) -> Result<Lines> {
     let folder = root().join("target/coverage");
     let mut build =
         cargo(&["build", "--quiet", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
@@ -130,7 +129,7 @@ pub(super) fn run() -> Result<Lines> {
 }
 
 /// `llvm-profdata` and `llvm-cov` of the compiler's version.
-fn tools() -> Result<[PathBuf; 2]> {
+pub(super) fn tools() -> Result<[PathBuf; 2]> {
     let said = |argument: &[&str]| -> Result<String> {
         let mut rustc = Command::new("rustc");
         rustc.args(argument).current_dir(root());

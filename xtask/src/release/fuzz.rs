@@ -38,6 +38,8 @@ pub(super) fn run(size: &str) -> Result<Line> {
         "release" => Some(RELEASE),
         number => Some(number.parse::<u64>().context("a size is ci, release or a number")?),
     };
+    // They come last, and without them hours of work would have no line.
+    let tools = coverage::tools()?;
     let targets = targets()?;
     let ledger = if runs.is_some() { Ledger::open("release-fuzz.jsonl")? } else { None };
     let mut slices = ledger.as_ref().map(Ledger::done::<Slice>).transpose()?.unwrap_or_default();
@@ -75,7 +77,7 @@ pub(super) fn run(size: &str) -> Result<Line> {
         let what = if failed.is_empty() { "the build".to_owned() } else { failed.join(", ") };
         got = format!("{got}; {what} failed");
     }
-    let lines = coverage::run()?;
+    let lines = coverage::run(&tools)?;
     got = format!("{got}; {}", lines.text());
     Ok(Line {
         id: "F1".to_owned(),

@@ -48,6 +48,31 @@ impl Line {
     pub(super) const fn is_whole(&self) -> bool {
         self.held && self.not_run.is_empty()
     }
+
+    /// Whether it does not hold, or not all of it was run, and nobody knows why.
+    pub(super) const fn is_miss(&self) -> bool {
+        !self.is_whole() && self.known.is_none()
+    }
+}
+
+/// A figure to run, and how.
+pub(super) struct Wanted<'a> {
+    pub(super) id: &'a str,
+    pub(super) size: &'a str,
+    pub(super) commit: &'a str,
+    pub(super) build: &'a str,
+    /// Any, if none is asked for.
+    pub(super) seed: Option<u64>,
+}
+
+impl Wanted<'_> {
+    fn is_what(&self, line: &Line) -> bool {
+        line.id == self.id
+            && line.asked == self.size
+            && line.commit == self.commit
+            && line.build == self.build
+            && self.seed.is_none_or(|seed| line.seed == seed)
+    }
 }
 
 /// The file of lines.
@@ -70,18 +95,24 @@ impl Store {
         lines_of(&self.0)
     }
 
-    /// Whether a figure was run at this size and commit.
-    pub(super) fn has(&self, id: &str, asked: &str, commit: &str) -> Result<bool> {
-        Ok(self.lines()?.iter().any(|line| line.id == id && line.asked == asked && line.commit == commit))
+    /// The last line of a figure that was run as it is wanted now, if there is one that says all of it.
+    ///
+    /// None of a changed tree: another change has the same name. And none of which parts could not be run: they may run now.
+    pub(super) fn kept(&self, wanted: &Wanted<'_>) -> Result<Option<Line>> {
+        if wanted.commit.ends_with('+') {
+            return Ok(None);
+        }
+        let mut lines = self.lines()?.into_iter();
+        Ok(lines.rfind(|line| wanted.is_what(line)).filter(|line| line.not_run.is_empty()))
     }
 
     /// Keeps a line, with when and where it came about.
-    pub(super) fn keep(&self, line: &Line, asked: &str, commit: &str, is_release: bool) -> Result<()> {
+    pub(super) fn keep(&self, line: &Line, wanted: &Wanted<'_>) -> Result<()> {
         let line = Line {
             date: printed("date", &["-u", "+%Y-%m-%d"])?,
-            commit: commit.to_owned(),
-            build: if is_release { "release" } else { "dev" }.to_owned(),
-            asked: asked.to_owned(),
+            commit: wanted.commit.to_owned(),
+            build: wanted.build.to_owned(),
+            asked: wanted.size.to_owned(),
             machine: Machine::here()?.told(),
             ..line.clone()
         };
@@ -95,4 +126,68 @@ pub(super) fn commit() -> Result<String> {
     let is_changed =
         !printed("git", &["status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs"])?.is_empty();
     Ok(if is_changed { format!("{commit}+") } else { commit })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WANTED: Wanted<'_> =
+        Wanted { id: "F3", size: "release", commit: "abc", build: "release", seed: None };
+
+    fn line() -> Line {
+        Line {
+            id: "F3".to_owned(),
+            asked: "release".to_owned(),
+            commit: "abc".to_owned(),
+            build: "release".to_owned(),
+            held: true,
+            seed: 7,
+            ..Line::default()
+        }
+    }
+
+    /// What is kept of a figure behind these lines.
+    fn kept(lines: &[Line], wanted: &Wanted<'_>) -> Option<Line> {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store(folder.path().join("lines"));
+        for line in lines {
+            append_line(&store.0, &serde_json::to_string(line).unwrap()).unwrap();
+        }
+        store.kept(wanted).unwrap()
+    }
+
+    #[test]
+    fn figure_that_was_run_as_it_is_wanted_is_kept() {
+        assert!(kept(&[line()], &WANTED).is_some_and(|line| !line.is_miss()));
+        assert!(kept(&[line()], &Wanted { seed: Some(7), ..WANTED }).is_some());
+        for other in [
+            Wanted { id: "F2", ..WANTED },
+            Wanted { size: "ci", ..WANTED },
+            Wanted { commit: "def", ..WANTED },
+            Wanted { build: "dev", ..WANTED },
+            Wanted { seed: Some(8), ..WANTED },
+        ] {
+            assert!(kept(&[line()], &other).is_none());
+        }
+    }
+
+    #[test]
+    fn changed_tree_keeps_nothing() {
+        let line = Line { commit: "abc+".to_owned(), ..line() };
+        assert!(kept(&[line], &Wanted { commit: "abc+", ..WANTED }).is_none());
+    }
+
+    #[test]
+    fn miss_that_is_kept_is_one_until_the_figure_is_run_again() {
+        let missed = Line { held: false, ..line() };
+        assert!(kept(&[line(), missed.clone()], &WANTED).is_some_and(|line| line.is_miss()));
+        assert!(kept(&[missed.clone(), line()], &WANTED).is_some_and(|line| !line.is_miss()));
+        let known = Line { known: Some("why".to_owned()), ..missed };
+        assert!(kept(&[known], &WANTED).is_some_and(|line| !line.is_miss()));
+        // What could not be run is tried again.
+        let in_part = Line { not_run: vec!["arm64".to_owned()], ..line() };
+        assert!(in_part.is_miss());
+        assert!(kept(&[line(), in_part], &WANTED).is_none());
+    }
 }

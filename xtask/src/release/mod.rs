@@ -2,7 +2,8 @@
 //!
 //! Most figures are tests of `ane-tests` (`tests/tests/release/`), which say what came of them in a line of JSON. What
 //! takes programs of its own is here. A line is kept in the target folder as soon as it is there, so that a run that
-//! was killed goes on where it stopped; the page is made of the last line of each figure.
+//! was killed goes on where it stopped; a figure that does not hold counts as one that does not until it is run with --again. The page is
+//! made of the last line of each figure.
 //!
 //! * `fuzz`: F1; `coverage`: which part of the parsers it runs;
 //! * `mutants`: F10;
@@ -20,7 +21,7 @@ mod page;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
-use self::line::{Line, Store};
+use self::line::{Line, Store, Wanted};
 use crate::output::{cargo, root, write_or_check};
 
 /// The choice of figures to run, and their sizes.
@@ -38,7 +39,7 @@ pub struct Options {
     /// The profile to build for; F1 and F10 have their own
     #[arg(long, value_enum, default_value = "release")]
     profile: Profile,
-    /// Run figures, too, that have been run at this size and commit
+    /// Run figures, too, that have been run at this size, commit, profile and seed
     #[arg(long)]
     again: bool,
     /// Run nothing, and write the page of what was run
@@ -82,7 +83,7 @@ const FIGURES: &[(&str, Runner)] = &[
 ///
 /// # Errors
 ///
-/// If a figure is not known or cannot be run, or one of those that were run does not hold and is no known miss.
+/// If a figure is not known or cannot be run, or one does not hold and is no known miss.
 pub fn run(options: &Options) -> Result<()> {
     if options.seed.is_some() && options.figures.iter().any(|id| id == "F1") {
         bail!("--seed: each fuzz target of F1 draws its own");
@@ -95,7 +96,26 @@ pub fn run(options: &Options) -> Result<()> {
     let mut missed = Vec::new();
     for (id, runner) in FIGURES {
         let is_wanted = options.figures.is_empty() || options.figures.iter().any(|wanted| wanted == id);
-        if options.page || !is_wanted || (!options.again && store.has(id, &options.size, &commit)?) {
+        if options.page || !is_wanted {
+            continue;
+        }
+        let is_release = match runner {
+            Runner::Test(_) => options.profile == Profile::Release,
+            Runner::Fuzz => true,
+            Runner::Mutants => false,
+        };
+        let wanted = Wanted {
+            id,
+            size: &options.size,
+            commit: &commit,
+            build: if is_release { "release" } else { "dev" },
+            seed: options.seed.filter(|_| !matches!(runner, Runner::Fuzz)),
+        };
+        let kept = if options.again { None } else { store.kept(&wanted)? };
+        if let Some(line) = kept {
+            let outcome = if line.held { "holds" } else { "does not hold" };
+            println!("{id}: was run on {}, and {outcome}; --again runs it anew", line.date);
+            missed.extend(line.is_miss().then_some(*id));
             continue;
         }
         let found = match runner {
@@ -103,15 +123,8 @@ pub fn run(options: &Options) -> Result<()> {
             Runner::Fuzz => fuzz::run(&options.size)?,
             Runner::Mutants => mutants::run(&options.size, options.seed)?,
         };
-        if !found.is_whole() && found.known.is_none() {
-            missed.push(*id);
-        }
-        let is_release = match runner {
-            Runner::Test(_) => options.profile == Profile::Release,
-            Runner::Fuzz => true,
-            Runner::Mutants => false,
-        };
-        store.keep(&found, &options.size, &commit, is_release)?;
+        missed.extend(found.is_miss().then_some(*id));
+        store.keep(&found, &wanted)?;
         // A page after each: a run may be ended at any time.
         write_page(&store)?;
     }
