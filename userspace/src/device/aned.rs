@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ane_driver::front::Segments;
 use ane_uapi::ioctl::errno::Errno;
-use aned_protocol::client::{Client, ClientError, File, Settings, default_socket};
+use aned_protocol::client::{Client, ClientError, File, Settings, found_socket};
 
 use super::connection::{ANOTHER_FILE, Connection, Failed, signal_of};
 use super::error::Error;
@@ -21,7 +21,7 @@ pub(super) struct Aned {
 impl Aned {
     /// Connects to the daemon at `path`, or where daemons listen, and opens a file.
     pub(super) fn connect(path: Option<&Path>) -> Result<Self, ClientError> {
-        let default = default_socket();
+        let default = found_socket();
         let client = Client::connect(path.unwrap_or(&default), Settings::default())?;
         Self::open(Arc::new(client))
     }

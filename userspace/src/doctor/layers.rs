@@ -11,7 +11,7 @@ use ane_device::Options;
 use ane_device::engine::Tier;
 use ane_uapi::ioctl::drm::{self, DRIVER_NAME, NODES, Version};
 use ane_uapi::ioctl::param::Param;
-use aned_protocol::client::default_socket;
+use aned_protocol::client::found_socket;
 use half::f16;
 use thiserror::Error;
 use zerocopy::FromZeros;
@@ -139,7 +139,7 @@ fn shim(found: Result<PathBuf, NoShim>) -> Check {
 
 fn daemon() -> Check {
     const LAYER: &str = "daemon";
-    let socket = default_socket();
+    let socket = found_socket();
     if !socket.exists() {
         let found = format!("nobody listens at {}", socket.display());
         return Check::absent(LAYER, found, "to share a device between processes: `ane daemon`");

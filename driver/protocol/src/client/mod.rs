@@ -81,15 +81,27 @@ pub struct Client {
     channel: Channel,
 }
 
-/// The socket of the daemon by default: the user's own, or the system's for root.
+/// The socket that all users may find.
+const SYSTEMS_SOCKET: &str = "/run/ane/aned.sock";
+
+/// Where a daemon listens by default: at the user's own socket, or at the system's for root.
 pub fn default_socket() -> PathBuf {
     let own = env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
     match own {
         Some(folder) if !rustix::process::geteuid().is_root() => {
             Path::new(&folder).join("ane").join("aned.sock")
         }
-        _ => PathBuf::from("/run/ane/aned.sock"),
+        _ => PathBuf::from(SYSTEMS_SOCKET),
     }
+}
+
+/// Where a client finds a daemon by default: at the user's own socket, or at the system's if only that is there.
+pub fn found_socket() -> PathBuf {
+    found(default_socket(), PathBuf::from(SYSTEMS_SOCKET))
+}
+
+fn found(own: PathBuf, systems: PathBuf) -> PathBuf {
+    if !own.exists() && systems.exists() { systems } else { own }
 }
 
 impl Client {
@@ -287,4 +299,24 @@ fn outcome(result: i32) -> Result<(), ClientError> {
 
 fn broken(why: Malformed) -> ClientError {
     ClientError::Gone(format!("daemon broke the protocol: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn client_looks_at_the_systems_socket_if_only_that_is_there() {
+        let (here, also_here) = ("/proc/self", "/proc");
+        let (nowhere, also_nowhere) = ("/nonexistent/own", "/nonexistent/systems");
+        for (own, systems, wanted) in [
+            (here, also_here, here),
+            (here, nowhere, here),
+            (nowhere, here, here),
+            // The message names the user's own.
+            (nowhere, also_nowhere, nowhere),
+        ] {
+            assert_eq!(found(own.into(), systems.into()), Path::new(wanted), "{own} {systems}");
+        }
+    }
 }

@@ -29,7 +29,7 @@ use ane::device::Location;
 use ane::doctor::find_shim;
 use ane::root::{self, Root};
 use ane_device::Options;
-use aned_protocol::client::{Client, Settings, default_socket};
+use aned_protocol::client::{Client, Settings, found_socket};
 use anyhow::{Context, Result};
 use clap::Args;
 use nix::errno::Errno;
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Exec) -> Result<ExitCode> {
             let private = Private::start(&args.device.options.options(), &socket)?;
             (socket, Some(private))
         }
-        Location::Aned(path) => (path.unwrap_or_else(default_socket), None),
+        Location::Aned(path) => (path.unwrap_or_else(found_socket), None),
         other => {
             let what = format!("device {other} has no daemon for a client to speak with");
             let advice = "start `aned --device` for it, and name that with --device aned:PATH";
