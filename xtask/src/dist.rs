@@ -2,10 +2,12 @@
 //!
 //! The programs and libraries are built; the rest is committed and copied. Files that name a program by its place, such
 //! as units, are committed with the place that distributions use, and name the one below the prefix once they are
-//! installed. Each file appears whole: it is written beside its place and then renamed, so that what runs meanwhile keeps
+//! installed. Below a home folder nothing is for systemd, which looks for no units there and hides these folders from the daemons that it
+//! starts. Each file appears whole: it is written beside its place and then renamed, so that what runs meanwhile keeps
 //! what it has.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -29,6 +31,12 @@ const BUILT: [(&str, &str); 7] = [
 
 /// Where committed files say that the daemons are.
 const DAEMONS: &str = "/usr/libexec/";
+
+/// The folders that are systemd's.
+const SYSTEMDS: [&str; 2] = ["lib/systemd/system", "lib/sysusers.d"];
+
+/// The folders that the units hide from the daemons, with `ProtectHome`.
+const HIDDEN: [&str; 3] = ["/home", "/root", "/run/user"];
 
 /// The committed files, and the folders that they go to; of a folder, the files with this ending.
 const COMMITTED: [(&str, &str, &str); 17] = [
@@ -112,11 +120,29 @@ pub fn install(prefix: &Path, profile: &str) -> Result<()> {
         is_program: true,
     });
     let prefix = &std::path::absolute(prefix)?;
-    for item in built.iter().chain(&committed()?) {
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let is_systems = !is_in_a_home(prefix, home.as_deref());
+    for item in built.iter().chain(&committed()?).filter(|item| is_systems || !is_systemds(item)) {
         copy(item, prefix).with_context(|| item.to.display().to_string())?;
     }
     println!("installed below {}; put {} on your PATH", prefix.display(), prefix.join("bin").display());
+    if !is_systems {
+        println!(
+            "without the units: systemd looks for none in a home folder; --prefix /usr/local installs them"
+        );
+    }
     Ok(())
+}
+
+fn is_systemds(item: &Item) -> bool {
+    SYSTEMDS.iter().any(|folder| item.to.starts_with(folder))
+}
+
+/// Whether daemons that systemd starts cannot see what lies there.
+fn is_in_a_home(prefix: &Path, home: Option<&Path>) -> bool {
+    // A user whose home is the root has none.
+    let home = home.filter(|home| home.is_absolute() && home.parent().is_some());
+    HIDDEN.iter().map(Path::new).chain(home).any(|folder| prefix.starts_with(folder))
 }
 
 fn copy(item: &Item, prefix: &Path) -> Result<()> {
@@ -127,17 +153,35 @@ fn copy(item: &Item, prefix: &Path) -> Result<()> {
     let mut partial = to.clone().into_os_string();
     partial.push(".partial");
     let bytes = fs::read(&item.from).with_context(|| item.from.display().to_string())?;
-    fs::write(&partial, if item.is_program { bytes } else { placed(bytes, prefix) })?;
+    fs::write(&partial, if item.is_program { bytes } else { placed(bytes, &item.to, prefix) })?;
     fs::set_permissions(&partial, Permissions::from_mode(if item.is_program { 0o755 } else { 0o644 }))?;
     Ok(fs::rename(&partial, &to)?)
 }
 
 /// A file that names the daemons where they are installed; others, and those that are no text, stay as they are.
-fn placed(bytes: Vec<u8>, prefix: &Path) -> Vec<u8> {
-    match str::from_utf8(&bytes) {
-        Ok(text) => text.replace(DAEMONS, &format!("{}/", prefix.join("bin").display())).into_bytes(),
-        Err(_) => bytes,
+fn placed(bytes: Vec<u8>, to: &Path, prefix: &Path) -> Vec<u8> {
+    let Ok(text) = str::from_utf8(&bytes) else { return bytes };
+    let mut parts = text.split(DAEMONS);
+    let mut all = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(part.len());
+        let (daemon, behind) = part.split_at(end);
+        let path = prefix.join("bin").join(daemon).display().to_string();
+        all += &match to.extension().and_then(OsStr::to_str) {
+            // One word, in which nothing is taken for a specifier.
+            Some("service") => format!("\"{}\"", escaped(&path).replace('%', "%%")),
+            // The quotes are there.
+            Some("json") => escaped(&path),
+            _ => path,
+        };
+        all += behind;
     }
+    all.into_bytes()
+}
+
+/// A text between quotes.
+fn escaped(text: &str) -> String {
+    text.replace('\\', r"\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]
@@ -196,12 +240,39 @@ mod tests {
 
     #[test]
     fn unit_and_descriptor_name_the_daemon_below_the_prefix() {
-        for file in ["dist/systemd/aned.service", "dist/qemu/50-vhost-device-ane.json"] {
+        let text_of = |file: &str, prefix: &str| {
             let bytes = fs::read(root().join(file)).unwrap();
-            let text = String::from_utf8(placed(bytes, Path::new("/opt/ane"))).unwrap();
-            assert!(text.contains("/opt/ane/bin/"), "{text}");
+            let text = String::from_utf8(placed(bytes, Path::new(file), Path::new(prefix))).unwrap();
             assert!(!text.contains(DAEMONS), "{text}");
+            text
+        };
+        let (unit, descriptor) = ("dist/systemd/aned.service", "dist/qemu/50-vhost-device-ane.json");
+        for (prefix, in_unit, in_json) in [
+            ("/opt/ane", "/opt/ane", "/opt/ane"),
+            ("/opt/my ane", "/opt/my ane", "/opt/my ane"),
+            ("/opt/100%", "/opt/100%%", "/opt/100%"),
+            (r#"/opt/"a"\b"#, r#"/opt/\"a\"\\b"#, r#"/opt/\"a\"\\b"#),
+        ] {
+            let text = text_of(unit, prefix);
+            assert!(text.contains(&format!("ExecStart=\"{in_unit}/bin/aned\" --device ")), "{text}");
+            let text = text_of(descriptor, prefix);
+            assert!(text.contains(&format!("\"binary\": \"{in_json}/bin/vhost-device-ane\"\n")), "{text}");
         }
+    }
+
+    #[test]
+    fn home_folder_gets_nothing_that_systemd_would_have_to_find_there() {
+        let home = Some(Path::new("/srv/people/ann"));
+        for prefix in ["/home/ann/.local", "/root/.local", "/run/user/1000/ane", "/srv/people/ann/x"] {
+            assert!(is_in_a_home(Path::new(prefix), home), "{prefix}");
+        }
+        for prefix in ["/usr/local", "/opt/ane", "/srv/people/annex", "/homes"] {
+            assert!(!is_in_a_home(Path::new(prefix), home), "{prefix}");
+            assert!(!is_in_a_home(Path::new(prefix), Some(Path::new("/"))), "{prefix}");
+        }
+        let items = committed().unwrap();
+        let left_out: Vec<_> = items.iter().filter(|item| is_systemds(item)).collect();
+        assert_eq!(left_out.len(), 5, "four units and the groups: {left_out:?}");
     }
 
     #[test]
