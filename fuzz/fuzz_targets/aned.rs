@@ -69,6 +69,8 @@ impl Daemon {
     fn new() -> Self {
         let socket = std::env::temp_dir().join(format!("ane-fuzz-aned-{}", std::process::id()));
         let place = Place::listen(&socket, Access::default()).expect("a socket");
+        // The lock lies beside it, and nobody else looks for it under this name.
+        _ = std::fs::remove_file(socket.with_extension("lock"));
         let (stopped, stop) = rustix::pipe::pipe().expect("a pipe");
         thread::spawn(move || {
             let pe_mmu = Some("".parse().expect("attributes"));
