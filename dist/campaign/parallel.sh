@@ -10,5 +10,5 @@ shift 2
 mkdir -p "$results"
 # A result that is wrong (exit code 5) is for the report to show; the part itself is done.
 seq "$parts" | parallel "$@" \
-    "${ANE:-ane} campaign $(printf %q "$manifest") --shard {}/$parts --jobs 1 --quiet --output $(printf %q "$results")/{}.jsonl || [ \$? = 5 ]"
+    "$(printf %q "${ANE:-ane}") campaign $(printf %q "$manifest") --shard {}/$parts --jobs 1 --quiet --output $(printf %q "$results")/{}.jsonl || [ \$? = 5 ]"
 "${ANE:-ane}" campaign report "$results"/*.jsonl

@@ -57,25 +57,28 @@ fn is_engines(module: &Path) -> bool {
 
 /// The modules that bind to the engine, behind those that they depend on; all modules, if none binds.
 fn chosen(all: &[PathBuf]) -> Vec<PathBuf> {
-    let mut taken: Vec<PathBuf> = all.iter().filter(|module| is_engines(module)).cloned().collect();
-    if taken.is_empty() {
-        return all.to_owned();
+    let mut taken = Vec::new();
+    for module in all.iter().filter(|module| is_engines(module)) {
+        take(module, all, &mut taken);
     }
-    let mut next = 0;
-    while let Some(module) = taken.get(next).cloned() {
-        next += 1;
-        let bytes = std::fs::read(&module).expect("a module can be read");
-        let needed = info(&bytes, "depends");
-        for name in needed.iter().flat_map(|names| names.split(',')) {
-            let is_it = |path: &&PathBuf| {
-                path.file_stem().is_some_and(|stem| stem.to_string_lossy().replace('-', "_") == name)
-            };
-            let found = all.iter().find(is_it).filter(|path| !taken.contains(path)).cloned();
-            taken.extend(found);
+    if taken.is_empty() { all.to_owned() } else { taken }
+}
+
+/// Takes a module behind those that it depends on. Modules do not depend on each other in a circle: none could be loaded.
+fn take(module: &Path, all: &[PathBuf], taken: &mut Vec<PathBuf>) {
+    if taken.iter().any(|other| other == module) {
+        return;
+    }
+    let bytes = std::fs::read(module).expect("a module can be read");
+    for name in info(&bytes, "depends").iter().flat_map(|names| names.split(',')) {
+        let is_it = |path: &&PathBuf| {
+            path.file_stem().is_some_and(|stem| stem.to_string_lossy().replace('-', "_") == name)
+        };
+        if let Some(found) = all.iter().find(is_it) {
+            take(found, all, taken);
         }
     }
-    taken.reverse();
-    taken
+    taken.push(module.to_owned());
 }
 
 impl Layout {
@@ -163,4 +166,26 @@ fn archive(place: &Path, includes: &[String]) -> Option<PathBuf> {
         println!("its Makefile makes no archive: {}", String::from_utf8_lossy(&made.stderr));
     }
     archive
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn module_is_chosen_behind_all_that_it_depends_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let module = |name: &str, description: &str| {
+            let path = folder.path().join(format!("{name}.ko"));
+            std::fs::write(&path, description).unwrap();
+            path
+        };
+        let ane = module("ane", &format!("alias=of:N*T*C{ENGINE}\0depends=ane_last,ane_part\0"));
+        let (last, part) = (module("ane-last", "depends=\0"), module("ane-part", "depends=ane_last,drm\0"));
+        let other = module("other", "depends=\0");
+        let all = [ane.clone(), last.clone(), other.clone(), part.clone()];
+        assert_eq!(chosen(&all), [last, part.clone(), ane]);
+        // Without the engine's all are taken, as they are.
+        assert_eq!(chosen(&[part.clone(), other.clone()]), [part, other]);
+    }
 }
