@@ -275,7 +275,7 @@ complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcomma
 complete -c ane -n "__fish_ane_using_subcommand vm; and not __fish_seen_subcommand_from run recover check setup help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l machine -d 'Purpose of the machine; docs/kernel-drivers.md describes apple-like' -r -f -a "virtio\t'The virtio device, which a program in the guest drives'
 apple-like\t'The engine, three DARTs and power domains as an M1 has them, for kernel drivers: aarch64, pages of 16 KB'"
-complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l module -d 'A kernel module that the guest loads; may be given several times, and the order is kept' -r -F
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l module -d 'A kernel module that the guest loads; may be given several times. The order is kept, but for those that others need' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l arch -d 'The machine\'s processor; that of apple-like is aarch64' -r -f -a "x86_64\t'QEMU\'s q35'
 aarch64\t'QEMU\'s virt: only with --dry-run, since nobody has run it with this device'"
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l accel -d 'Runs the guest\'s code; by default KVM if there is one' -r -f -a "kvm\t'The processor itself'
@@ -283,14 +283,14 @@ tcg\t'QEMU: everywhere, and slowly'"
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l memory -d 'The machine\'s memory, in MiB; otherwise 1024, or 8704 for apple-like: today\'s driver looks for power words at the M1\'s own address, 0x2_3b70_c000, and there has to be memory. Memory that the guest does not touch takes no room' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l cpus -d 'The machine\'s processors' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l kernel -d 'A kernel to boot; without one, and without arguments for QEMU, the one that tools/guest/fetch fetched' -r -F
-complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l initrd -d 'Its initial root file system; without a kernel of your own, the one that tools/guest/image made' -r -F
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l initrd -d 'Its initial root file system; without a kernel of your own, the one that tools/guest/image made. With arguments for QEMU this and --append take a --kernel' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l append -d 'The kernel\'s command line; otherwise console=ttyS0 quiet no_timer_check hugepages=64 (an emulated timer may be late on a busy host), or on aarch64 console=ttyAMA0 quiet' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l qemu -d 'The QEMU to run; otherwise the one that ANE_QEMU names, or that is on the path' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l device-program -d 'The device\'s program; otherwise the one beside this program, or that is on the path' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l device-arg -d 'An argument for the device\'s program, as --device-arg=--check; may be given again' -r
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l folder -d 'A folder for the sockets; by default a new one' -r -F
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l dry-run -d 'Print the commands, and run nothing'
-complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l no-iommu -d 'Give the machine no IOMMU, for a guest whose own kernel drives the device'
+complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -l no-iommu -d 'Give the machine no IOMMU, for a guest whose own kernel drives the device; not with apple-like, which has none'
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from run" -s V -l version -d 'Print version'
 complete -c ane -n "__fish_ane_using_subcommand vm; and __fish_seen_subcommand_from recover" -l socket -d 'The device\'s socket; otherwise ane.sock beside the monitor' -r -F

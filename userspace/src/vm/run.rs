@@ -6,14 +6,15 @@
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use thiserror::Error;
@@ -50,8 +51,13 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    fn start(&self) -> Result<Child, RunError> {
-        let started = Command::new(&self.program).args(&self.arguments).spawn();
+    /// Starts it with these signals blocked: it has to hear those that this process reads.
+    #[expect(unsafe_code, reason = "the child's signals have to be put right between fork and exec")]
+    fn start(&self, mask: SigSet) -> Result<Child, RunError> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        // SAFETY: it is one system call, which is safe between fork and exec.
+        let started = unsafe { command.pre_exec(move || Ok(mask.thread_set_mask()?)) }.spawn();
         started.map_err(|why| RunError::Start { program: self.program.clone(), why })
     }
 
@@ -87,17 +93,45 @@ pub struct Launch {
 }
 
 /// A folder for sockets that only this user can look into.
-pub fn folder(wanted: Option<&Path>) -> Result<PathBuf, RunError> {
-    let folder = match wanted {
-        Some(folder) => folder.to_owned(),
-        None => {
-            let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-            base.join(format!("ane-vm-{}", std::process::id()))
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Nobody named it: it goes with this.
+    is_own: bool,
+}
+
+impl Folder {
+    /// Makes the folder that is wanted, or else one of its own.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be made.
+    pub fn new(wanted: Option<&Path>) -> Result<Self, RunError> {
+        let path = match wanted {
+            Some(folder) => folder.to_owned(),
+            None => {
+                let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+                // Random, so that one that a killed run has left is not in the way, and nobody knows it before.
+                base.join(format!("ane-vm-{:08x}", RandomState::new().build_hasher().finish() as u32))
+            }
+        };
+        let made = DirBuilder::new().mode(0o700).recursive(wanted.is_some()).create(&path);
+        made.map_err(|why| RunError::System { what: format!("folder {}", path.display()), why })?;
+        Ok(Self { path, is_own: wanted.is_none() })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.is_own {
+            // The files in it are of no use any more.
+            let _ = std::fs::remove_dir_all(&self.path);
         }
-    };
-    let made = DirBuilder::new().mode(0o700).recursive(wanted.is_some()).create(&folder);
-    made.map_err(|why| RunError::System { what: format!("folder {}", folder.display()), why })?;
-    Ok(folder)
+    }
 }
 
 impl Launch {
@@ -107,14 +141,14 @@ impl Launch {
     ///
     /// If one does not start, or the device dies again and again.
     pub fn run(&self, mut tell: impl FnMut(&str)) -> Result<ExitStatus, RunError> {
-        let signals = signals()?;
+        let (signals, before) = signals()?;
         for socket in [&self.socket, &self.monitor] {
             // An earlier machine may have left it; if it cannot be removed, the process that wants to listen
             // there reports that.
             let _ = std::fs::remove_file(socket);
         }
-        let mut device = Device::start(self)?;
-        let mut qemu = Guard(self.qemu.start()?);
+        let mut device = Device::start(self, before)?;
+        let mut qemu = Guard(self.qemu.start(before)?);
         self.qemu.wait_for(&mut qemu.0, &self.monitor)?;
         self.look_at_memory(&mut tell);
         tell(&format!("the machine starts; its monitor is {}", self.monitor.display()));
@@ -129,7 +163,7 @@ impl Launch {
                 if !self.can_recover {
                     return Err(self.device.failed(format!("{}, and the machine with it", ended(status))));
                 }
-                device = Device::start(self)?;
+                device = Device::start(self, before)?;
                 tell(&format!(
                     "the device {}; another is ready: ane vm recover {}",
                     ended(status),
@@ -163,13 +197,14 @@ fn system(what: impl Into<String>, why: io::Error) -> RunError {
     RunError::System { what: what.into(), why }
 }
 
-/// The signals that end a program, as something to be read: the machine is to end first.
-fn signals() -> Result<SignalFd, RunError> {
+/// The signals that end a program, as something to be read: the machine is to end first. Also those that were blocked before.
+fn signals() -> Result<(SignalFd, SigSet), RunError> {
     let mut ends = SigSet::empty();
     ends.extend([Signal::SIGTERM, Signal::SIGHUP]);
+    let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
     let made = ends
-        .thread_block()
-        .and_then(|()| SignalFd::with_flags(&ends, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC));
+        .thread_swap_mask(SigmaskHow::SIG_BLOCK)
+        .and_then(|before| Ok((SignalFd::with_flags(&ends, flags)?, before)));
     made.map_err(|why| system("watching for signals", why.into()))
 }
 
@@ -209,10 +244,10 @@ struct Device {
 }
 
 impl Device {
-    fn start(run: &Launch) -> Result<Self, RunError> {
+    fn start(run: &Launch, mask: SigSet) -> Result<Self, RunError> {
         // It removes what another left there, and the path is only there again once it listens.
         let _ = std::fs::remove_file(&run.socket);
-        let mut process = Guard(run.device.start()?);
+        let mut process = Guard(run.device.start(mask)?);
         run.device.wait_for(&mut process.0, &run.socket)?;
         Ok(Self { process, since: Instant::now() })
     }

@@ -24,7 +24,7 @@ Examples:
   ane vm run --dry-run                                  print what would be run
   ane vm run --kernel vmlinuz --initrd guest.img        boot a kernel
   ane vm run -- -drive file=debian.qcow2,if=virtio      boot a disk
-  ane vm recover /run/user/1000/ane-vm-42/monitor.sock  after the device died
+  ane vm recover /tmp/ane-vm-5f3a09c1/monitor.sock      after the device died
   ane vm setup                                          in the guest, as root")]
 pub(crate) struct Vm {
     /// Command to run
@@ -48,7 +48,7 @@ pub(crate) enum VmCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  ane vm recover /run/user/1000/ane-vm-42/monitor.sock")]
+  ane vm recover /run/user/1000/ane-vm-5f3a09c1/monitor.sock")]
 pub(crate) struct VmRecover {
     /// The machine's monitor: `ane vm run` prints where it is
     pub(crate) monitor: PathBuf,

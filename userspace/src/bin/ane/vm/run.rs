@@ -7,7 +7,7 @@ use std::{fs, iter};
 use ane::vm::initrd::{self, Added};
 use ane::vm::machine::{Accelerator, Kernel, Machine, shell};
 use ane::vm::qemu::{self, Arch, Carrier, NoQemu, Qemu};
-use ane::vm::run::{self as launch, Invocation, Launch};
+use ane::vm::run::{Folder, Invocation, Launch};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
@@ -61,7 +61,7 @@ pub(crate) struct VmRun {
     /// Purpose of the machine; docs/kernel-drivers.md describes apple-like
     #[arg(long, value_enum, default_value = "virtio")]
     pub(crate) machine: VmMachine,
-    /// A kernel module that the guest loads; may be given several times, and the order is kept
+    /// A kernel module that the guest loads; may be given several times. The order is kept, but for those that others need
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pub(crate) module: Vec<PathBuf>,
     /// The machine's processor; that of apple-like is aarch64
@@ -78,13 +78,14 @@ pub(crate) struct VmRun {
     /// The machine's processors
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=255))]
     pub(crate) cpus: u32,
-    /// Give the machine no IOMMU, for a guest whose own kernel drives the device
+    /// Give the machine no IOMMU, for a guest whose own kernel drives the device; not with apple-like, which has none
     #[arg(long)]
     pub(crate) no_iommu: bool,
     /// A kernel to boot; without one, and without arguments for QEMU, the one that tools/guest/fetch fetched
     #[arg(long, value_name = "FILE")]
     pub(crate) kernel: Option<PathBuf>,
-    /// Its initial root file system; without a kernel of your own, the one that tools/guest/image made
+    /// Its initial root file system; without a kernel of your own, the one that tools/guest/image made. With arguments for
+    /// QEMU this and --append take a --kernel
     #[arg(long, value_name = "FILE")]
     pub(crate) initrd: Option<PathBuf>,
     /// The kernel's command line; otherwise console=ttyS0 quiet no_timer_check hugepages=64 (an emulated timer may be
@@ -118,6 +119,29 @@ const APPEND_AARCH64: &str = "console=ttyAMA0 quiet";
 /// driver asks for them by that address, goes on without them where it finds memory, and stops where nothing answers.
 const MEMORY: u32 = 1024;
 const MEMORY_APPLE: u32 = 8704;
+
+/// Refuses options that would change nothing.
+fn check_options(args: &VmRun) -> Result<()> {
+    let is_apple = args.machine == VmMachine::AppleLike;
+    if is_apple && args.no_iommu {
+        let advice = "leave --no-iommu out";
+        return Err(
+            Failure::new(Exit::CommandLine, "apple-like has no IOMMU beside its DARTs", advice).into()
+        );
+    }
+    if is_apple || args.kernel.is_some() || args.extra.is_empty() {
+        return Ok(());
+    }
+    let options = [("--initrd", args.initrd.is_some()), ("--append", args.append.is_some())];
+    match options.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => {
+            let what =
+                format!("{option} belongs to a kernel, and with arguments for QEMU none is booted by itself");
+            Err(Failure::new(Exit::CommandLine, what, "name the kernel with --kernel").into())
+        }
+        None => Ok(()),
+    }
+}
 
 /// The machine's processor, and what the function is.
 fn kind(args: &VmRun) -> Result<(Arch, Qemu, Carrier)> {
@@ -168,15 +192,19 @@ fn kind(args: &VmRun) -> Result<(Arch, Qemu, Carrier)> {
 }
 
 pub(crate) fn run(args: &VmRun) -> Result<()> {
+    check_options(args)?;
     let (arch, qemu, carrier) = kind(args)?;
     let is_apple = carrier == Carrier::Platform;
     let mut kernel = kernel(args, arch)?;
-    let folder = match (&args.folder, args.dry_run) {
-        (Some(folder), true) => folder.clone(),
-        (None, true) => std::env::temp_dir().join("ane-vm"),
-        (folder, false) => {
-            launch::folder(folder.as_deref()).advise(Exit::Refused, "name another with --folder")?
+    let made = match args.dry_run {
+        true => None,
+        false => {
+            Some(Folder::new(args.folder.as_deref()).advise(Exit::Refused, "name another with --folder")?)
         }
+    };
+    let folder = match &made {
+        Some(made) => made.path().to_owned(),
+        None => args.folder.clone().unwrap_or_else(|| std::env::temp_dir().join("ane-vm")),
     };
     let (socket, monitor) = (folder.join("ane.sock"), folder.join("monitor.sock"));
     if !args.module.is_empty() {
@@ -212,10 +240,6 @@ pub(crate) fn run(args: &VmRun) -> Result<()> {
         return files::print(page.as_bytes());
     }
     let ran = Launch { device, socket, qemu, monitor, can_recover: !is_apple }.run(|text| files::tell(text));
-    if args.folder.is_none() {
-        // The files in it are of no use any more.
-        let _ = fs::remove_dir_all(&folder);
-    }
     let status = ran.advise(Exit::NoDevice, "its own message stands above")?;
     if status.success() {
         return Ok(());
