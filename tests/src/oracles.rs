@@ -13,8 +13,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ane::container::anec::{Form, Image, Layout};
 use ane::container::{
-    Axes, Bar, Constants, Container, Direction, Element, Generation, Program, Role, Surface,
+    Axes, Bar, Constants, Container, Direction, Element, Generation, Program, Role, Surface, convert,
 };
 use half::f16;
 use serde_json::Value;
@@ -80,9 +81,20 @@ impl OracleSurface {
         bytes.chunks_exact(2).map(|pair| f16::from_le_bytes([pair[0], pair[1]])).collect()
     }
 
+    /// The shape of its elements.
+    pub fn axes(&self) -> Axes<u32> {
+        let [n, c, h, w] = self.shape.map(|extent| extent as u32);
+        Axes { n, c, h, w }
+    }
+
+    fn layout(&self) -> Layout {
+        let Axes { n, c, h, w } = self.axes();
+        Layout { n, c, h, w, plane: self.strides[1], row: self.strides[2] }
+    }
+
     /// The surface that a device is given. Rows of bytes are shown as rows of halves, two bytes each, padding included.
     pub fn surface(&self) -> Surface<'_> {
-        let [n, c, h, w] = self.shape.map(|extent| extent as u32);
+        let Axes { n, c, h, w } = self.axes();
         let w = if self.is_bytes { self.strides[2] as u32 / 2 } else { w };
         let [of_n, of_c, of_h, _] = self.strides;
         let buffer = (of_n * u64::from(n)).max(self.bytes);
@@ -231,6 +243,23 @@ impl Oracle {
     /// If there is none.
     pub fn output(&self) -> &OracleSurface {
         self.surfaces.iter().find(|surface| surface.direction == Direction::Output).expect("a result")
+    }
+
+    /// The flat file of it, which says of each operand how many elements it has and not what they are.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be written.
+    pub fn anec(&self, program: &Program<'_>) -> Vec<u8> {
+        let layouts = |direction| {
+            let mut all: Vec<_> =
+                self.surfaces.iter().filter(|surface| surface.direction == direction).collect();
+            all.sort_by_key(|surface| surface.bar);
+            all.into_iter().map(OracleSurface::layout).collect()
+        };
+        let (outputs, inputs) = (layouts(Direction::Output), layouts(Direction::Input));
+        let image = convert::image(program).expect("it has what a flat file has");
+        Image { outputs, inputs, ..image }.write(Form::default()).expect("it can be written")
     }
 
     pub fn stream(&self) -> Vec<u8> {

@@ -194,14 +194,14 @@ fn dead_device_ends_a_batch_at_its_first_access_and_takes_a_reset() {
     assert_eq!(ask(&mut machine, &request, RESPONSE).0, Some(Response::done(1, COOKIE)));
 }
 
-/// Between the registers of each of the mover's blocks: counted as refused, and zero.
+/// Between the registers of the mover's blocks that have room between them: counted as refused, and zero.
 #[test]
 fn offset_without_a_register_in_the_movers_blocks_reads_as_zero() {
     let mut machine = Machine::new();
-    let offsets = [0x1f1_0040, 0x1f1_8ffc, 0x1f3_0ffc];
+    let offsets = [0x1f1_0040, 0x1f1_8ffc];
     let (response, values) = ask(&mut machine, &batch_of(&offsets.map(Op::read)), 64);
-    assert_eq!(response, Some(Response::done(3, COOKIE)));
-    assert_eq!(values, [0; 3]);
+    assert_eq!(response, Some(Response::done(2, COOKIE)));
+    assert_eq!(values, [0; 2]);
     for at in offsets {
         let refusal = machine.try_read(EngineOffset(at)).unwrap_err();
         assert!(matches!(refusal.why, Why::NoRegister { .. }) && refusal.answer() == 0, "{refusal}");

@@ -59,8 +59,8 @@ fn task_is_charged_for_what_it_translated_before_it_waited_too() {
     machine.invalidate();
     machine.run();
     assert_eq!(machine.drain(), [done(0x40, 1)]);
-    // This engine begins again with its source.
-    assert_eq!(waits(&mut machine), [2_000_000]);
+    // The DART asks once more whether the transfer can go on, and this engine begins again with its source.
+    assert_eq!(waits(&mut machine), [2_500_000]);
 }
 
 #[test]

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use ane::campaign::case::{Case, Expect, Limits, Tolerance};
 use ane::campaign::record::Record;
 use ane::campaign::runner::Runner;
-use ane::container::{anec, convert};
 use ane::tensor::{Tensor, nearest_half, npy};
 use half::f16;
 
@@ -100,10 +99,9 @@ fn transcribed(folder: &Path, oracle: &Oracle) -> Case {
     let wanted = meaning::of(oracle, &inputs, &made);
     let stream = oracle.stream();
     let program = oracle.program(&stream, &made);
-    let bytes = convert::to_anec(&program, anec::Form::default()).expect("it can be written");
-    let path = write(folder, &format!("{}.anec", oracle.name), &bytes);
+    let path = write(folder, &format!("{}.anec", oracle.name), &oracle.anec(&program));
     let array = |name: String, operand: &OracleSurface, values: &[f16]| {
-        let tensor = Tensor::new(operand.surface().shape, operand.stored(values)).expect("as many values");
+        let tensor = Tensor::new(operand.axes(), values.to_vec()).expect("as many values");
         let path = folder.join(name);
         npy::write(File::create(&path).expect("a file"), &tensor).expect("a file can be written");
         path

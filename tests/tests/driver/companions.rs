@@ -158,16 +158,15 @@ fn input_of(rig: &mut rig::EmbeddedClients, built: &Built, loaded: &Loaded) -> u
     address(rig, loaded.bar(built.surface("x").unwrap().bar))
 }
 
-/// A loaded program of a file, and a region that leads from its input, which has a 3 in it, to that of another one, which has a
-/// 7; the addresses of both inputs.
-fn redirected(rig: &mut rig::EmbeddedClients, file: FileId, built: &Built) -> (Loaded, [u64; 2]) {
+/// A loaded program of a file whose input has a 3 in it; its address and that of another input, which has a 7 in it. They have
+/// them from their first request on.
+fn inputs(rig: &mut rig::EmbeddedClients, file: FileId, built: &Built) -> (Loaded, [u64; 2]) {
     let [from, to] = [3.0, 7.0].map(|number| {
         let loaded = rig.load(file, &built.program());
-        rig.fill(&loaded, built.surface("x").unwrap(), &[f16::from_f32(number)]);
+        assert_eq!(pass(rig, built, &loaded, number), number);
         loaded
     });
     let addresses = [&from, &to].map(|loaded| input_of(rig, built, loaded));
-    map(rig, file, &[[addresses[0], addresses[1], PAGE]]).unwrap();
     (from, addresses)
 }
 
@@ -177,7 +176,8 @@ fn region_is_in_force_for_a_request_that_the_driver_sends_again_after_a_reset() 
     let (file, other) = (rig.open(), rig.open());
     let built = program(1);
     let wedged = rig.load(file, &built.program());
-    let (behind, _) = redirected(&mut rig, other, &built);
+    let (behind, [from, to]) = inputs(&mut rig, other, &built);
+    map(&mut rig, other, &[[from, to, PAGE]]).unwrap();
     inject(&mut rig, "stuck-queue");
     inject(&mut rig, "ignored-abort");
     let (stuck, fence) = (rig.submit(&wedged).unwrap(), rig.submit(&behind).unwrap());
@@ -195,9 +195,12 @@ fn regions_go_with_their_file_and_those_of_others_stay() {
     let mut rig = rig_with(&options());
     let (file, other) = (rig.open(), rig.open());
     let built = program(1);
-    let (_, [from, to]) = redirected(&mut rig, file, &built);
-    let (mine, addresses) = redirected(&mut rig, other, &built);
+    let (_, [from, to]) = inputs(&mut rig, file, &built);
+    let (mine, addresses) = inputs(&mut rig, other, &built);
     assert_eq!(addresses, [from, to], "both files have the same addresses");
+    for file in [file, other] {
+        map(&mut rig, file, &[[from, to, PAGE]]).unwrap();
+    }
     rig.driver.close(file);
     assert_eq!(pass(&mut rig, &built, &mine, 3.0), 7.0, "its own region still leads elsewhere");
     assert_eq!(unmap(&mut rig, other, &[[from, PAGE]]), Ok(()));
@@ -207,6 +210,6 @@ fn regions_go_with_their_file_and_those_of_others_stay() {
     rig.driver.close(other);
     let next = rig.open();
     let loaded = rig.load(next, &built.program());
-    assert_eq!(input_of(&mut rig, &built, &loaded), from);
     assert_eq!(pass(&mut rig, &built, &loaded, 3.0), 3.0, "no region of a file that is gone is left");
+    assert_eq!(input_of(&mut rig, &built, &loaded), from);
 }

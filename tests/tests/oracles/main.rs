@@ -4,14 +4,13 @@ mod built;
 
 use std::collections::BTreeMap;
 
-use ane::container::anec::{Form, Image, Layout};
 use ane::container::{self, Direction, Program};
 use ane::device::{Device, Location};
 use ane::model::Model;
 use ane::session::Session;
 use ane::tensor::Tensor;
 use ane_device::Options;
-use ane_tests::oracles::{self, Oracle, OracleSurface, constants, meaning};
+use ane_tests::oracles::{self, Oracle, constants, meaning};
 use ane_tests::random::Random;
 use ane_tests::runner::{EmbeddedRunner, Outcome, surfaces};
 use half::f16;
@@ -106,17 +105,7 @@ fn flat_file_whose_tasks_move_bytes_takes_and_gives_their_values() {
     let made = constants::make(&oracle, &mut Random::new(seed(&oracle)));
     let stream = oracle.stream();
     let program = oracle.program(&stream, &made);
-    let layout = |surface: &OracleSurface| {
-        let [n, c, h, w] = surface.shape.map(|extent| u32::try_from(extent).unwrap());
-        Layout { n, c, h, w, plane: surface.strides[1], row: surface.strides[2] }
-    };
-    let image = Image {
-        outputs: vec![layout(oracle.output())],
-        inputs: oracle.inputs().map(layout).collect(),
-        names: Vec::new(),
-        ..Image::of_anec(&program)
-    };
-    let model = Model::read(&image.write(Form::Long).unwrap()).unwrap();
+    let model = Model::read(&oracle.anec(&program)).unwrap();
     let device = Device::open(&Location::Embedded, &Options::default()).unwrap();
     let mut session = Session::load(&device, &model).unwrap();
     let shape = model.inputs()[0].shape;

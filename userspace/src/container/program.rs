@@ -258,7 +258,7 @@ pub enum Warning {
     #[error("BAR {bar} is given link address {link:#x}, where no section starts")]
     BarWithoutSection { bar: u8, link: u64 },
     #[error(
-        "tensor {name:?}: the word behind its extents, at {at:#x}, is {count:#x} and not 1; elements of a fifth axis are not read"
+        "tensor {name:?}: the word behind its extents, at {at:#x}, is {count:#x}; elements of a fifth axis are not read"
     )]
     FifthExtent { name: String, at: u64, count: u32 },
     #[error("{direction} {name:?}: section of {section:#x} bytes is too short, the elements end at {extent:#x}",

@@ -213,7 +213,9 @@ unsafe fn add<V: Fused, const ROWS: usize, const VECTORS: usize>(
     let columns = unsafe { columns::<V, VECTORS>(operands) };
     for (row, sums) in sums.iter_mut().enumerate() {
         // SAFETY: as the caller says.
-        let coefficient = unsafe { V::splat(*coefficients.wrapping_add(row)) };
+        let coefficient = unsafe { *coefficients.wrapping_add(row) };
+        // SAFETY: as the caller says.
+        let coefficient = unsafe { V::splat(coefficient) };
         for (sum, column) in sums.iter_mut().zip(columns) {
             *sum = sum.plus_product(coefficient, column).in_register();
         }
@@ -285,9 +287,13 @@ unsafe fn add_kept<V: Fused, const ROWS: usize, const VECTORS: usize>(
     }
     for (row, sums) in sums.iter_mut().enumerate() {
         // SAFETY: as the caller says.
-        let coefficient = unsafe { V::splat(*coefficients.wrapping_add(row)) };
+        let coefficient = unsafe { *coefficients.wrapping_add(row) };
         // SAFETY: as the caller says.
-        let least = unsafe { V::splat(*least.wrapping_add(row)) };
+        let coefficient = unsafe { V::splat(coefficient) };
+        // SAFETY: as the caller says.
+        let least = unsafe { *least.wrapping_add(row) };
+        // SAFETY: as the caller says.
+        let least = unsafe { V::splat(least) };
         for ((sum, column), magnitude) in sums.iter_mut().zip(columns).zip(magnitudes) {
             *sum = sum.plus_kept(column, coefficient, magnitude, least);
         }

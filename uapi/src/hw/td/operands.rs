@@ -15,6 +15,10 @@ use super::record::Records;
 use super::tile_destination::{self, DestinationDmaConfig};
 use super::tile_source::{self, MemoryFormat, SourceDmaConfig, SourceFmt};
 
+/// Where the formats of source 1, source 2 and the destination are.
+const FORMATS: [Option<u32>; 3] =
+    [tile_source::FMT1.info.at(0), tile_source::FMT2.info.at(0), tile_destination::FMT.info.at(0)];
+
 /// A set of base addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BarSet(u32);
@@ -133,10 +137,8 @@ impl Used {
             } else if tile_destination::DMA_CONFIG.info.at(0) == Some(address) {
                 self.destination_rests = !DestinationDmaConfig::from_bits(value).en();
             }
-            let formats =
-                [tile_source::FMT1.info, tile_source::FMT2.info, tile_destination::FMT.info].into_iter();
-            for (format, register) in self.formats.iter_mut().zip(formats) {
-                if register.at(0) == Some(address) {
+            for (format, at) in self.formats.iter_mut().zip(FORMATS) {
+                if at == Some(address) {
                     // The destination has its format in the same bits.
                     *format = SourceFmt::from_bits(value);
                 }

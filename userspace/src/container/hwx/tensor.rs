@@ -126,12 +126,12 @@ fn tensor<'a>(body: &Reader<'a>, name: Cow<'a, str>, link: u64) -> Result<Unreso
     })
 }
 
-/// The word behind N, C, H and W. It is 1 in all known objects; an axis of more elements would not be seen.
+/// The word behind N, C, H and W. It is 1 in all objects of the compiler; an axis of more elements would not be seen.
 fn fifth_extent(body: &Reader<'_>, name: &str) -> Result<Option<Warning>, ReadError> {
     const AT: u64 = 0x38;
     let count = body.u32(AT, "word behind the extents")?;
     let warning = || Warning::FifthExtent { name: excerpt(name), at: body.offset(AT), count };
-    Ok((count != 1).then(warning))
+    Ok((count > 1).then(warning))
 }
 
 fn direction(body: &Reader<'_>) -> Result<Direction, ReadError> {
