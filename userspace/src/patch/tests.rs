@@ -76,7 +76,7 @@ fn register_whose_value_lies_behind_the_end_of_its_descriptor_has_no_word_to_cha
     let place = td::find(address).unwrap();
     let name = place.register.name;
     let edit = Edit { register: name.to_owned(), index: place.index, field: None, value: "7".to_owned() };
-    assert!(registers(&file, 1, &[edit.clone()]).is_ok());
+    assert!(registers(&file, 1, std::slice::from_ref(&edit)).is_ok());
     let shorter = format!("Length.next_size={}", first.header.length.next_size() - 1);
     let file = registers(&file, 0, &[shorter.parse().unwrap()]).unwrap();
     let why = registers(&file, 1, &[edit]).unwrap_err();
@@ -142,7 +142,7 @@ fn number_that_decode_shows_is_the_one_that_is_set() {
                     field: Some(field.name.to_owned()),
                     value,
                 };
-                let patched = registers(&file, task.index, &[edit.clone()]).unwrap();
+                let patched = registers(&file, task.index, std::slice::from_ref(&edit)).unwrap();
                 assert!(patched == file, "{edit}");
             }
         }
