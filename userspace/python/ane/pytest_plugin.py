@@ -92,15 +92,14 @@ def ane_device(
     options = _options(request)
     findings: List[str] = []
 
-    class Tested(Device):
+    def close(self: Device) -> None:
         """The test may close it; what was found until then is not lost with it."""
+        if options.get("check") and not self.is_closed:
+            findings.extend(self.findings())
+        Device.close(self)
 
-        def close(self) -> None:
-            if options.get("check") and not self.is_closed:
-                findings.extend(self.findings())
-            super().close()
-
-    device = Tested("embedded", **{"chip": _ane_chip, "numerics": _ane_numerics, **options})
+    tested = type("Tested", (Device,), {"close": close})
+    device: Device = tested("embedded", **{"chip": _ane_chip, "numerics": _ane_numerics, **options})
     yield device
     device.close()
     _fail_for(findings)
