@@ -88,6 +88,21 @@ fn section_that_a_bar_names_is_read_whatever_it_is_called() {
 }
 
 #[test]
+fn section_without_bytes_that_a_bar_names_is_scratch_whatever_it_is_called() {
+    let mut file = Object::newer().link();
+    let roles = |file: &[u8]| open(file).bars.iter().map(|bar| bar.role).collect::<Vec<_>>();
+    let before = roles(&file);
+    assert!(before.contains(&Role::Scratch));
+    let named: Vec<_> = (0..file.len()).filter(|&at| file[at..].starts_with(b"__DATA\0")).collect();
+    assert!(!named.is_empty());
+    for at in named {
+        file[at..at + 6].copy_from_slice(b"__WORK");
+    }
+    assert_eq!(roles(&file), before);
+    check(&file);
+}
+
+#[test]
 fn object_whose_tasks_read_what_it_does_not_explain_is_not_loaded() {
     let mut file = Object::newer().link();
     let bar = find(&file, 0x04, 0) + 0x10 + 8 * 7;

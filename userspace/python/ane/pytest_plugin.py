@@ -94,9 +94,11 @@ def ane_device(
 
     def close(self: Device) -> None:
         """The test may close it; what was found until then is not lost with it."""
-        if options.get("check") and not self.is_closed:
-            findings.extend(self.findings())
-        Device.close(self)
+        try:
+            if options.get("check") and not self.is_closed:
+                findings.extend(self.findings())
+        finally:
+            Device.close(self)
 
     tested = type("Tested", (Device,), {"close": close})
     device: Device = tested("embedded", **{"chip": _ane_chip, "numerics": _ane_numerics, **options})

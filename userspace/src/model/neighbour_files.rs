@@ -74,13 +74,19 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Opens a regular file in a folder or below it, by a path that a file of the folder gives.
+/// Opens a regular file in a folder or below it, by a path that a file of the folder gives, which may be absolute.
 ///
 /// # Errors
 ///
 /// Those of the path, or a sentence: it leads out of the folder, or to something else than a file.
 pub fn open_inside(folder: &Path, path: &str) -> io::Result<File> {
-    if !is_plain(path) {
+    let is_there = match Path::new(path) {
+        absolute if absolute.is_absolute() => {
+            fs::canonicalize(absolute)?.starts_with(fs::canonicalize(folder)?)
+        }
+        _ => is_plain(path),
+    };
+    if !is_there {
         return Err(io::Error::other("it does not lie in the folder: wanted is a path without .."));
     }
     File::open(inside(folder, path)?)
@@ -88,7 +94,8 @@ pub fn open_inside(folder: &Path, path: &str) -> io::Result<File> {
 
 /// Whether a path can only lead to something below where it begins, but for links.
 fn is_plain(path: &str) -> bool {
-    !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+    let mut parts = Path::new(path).components().filter(|part| *part != Component::CurDir).peekable();
+    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// The place of a regular file in a folder. With every link followed it is inside of that folder.
@@ -140,12 +147,17 @@ mod tests {
         let beside = Beside::Folder(folder);
         let files = Files::new(&beside);
         assert_eq!(*files.read("weights").unwrap(), [1, 2, 3]);
+        assert_eq!(*files.read("./weights").unwrap(), [1, 2, 3]);
         let absolute = temporary.path().join("secret");
         for path in ["../secret", "", "/", ".", "a/../../secret", absolute.to_str().unwrap()] {
             let why = files.read(path).unwrap_err();
             assert!(why.contains("does not lie in the model's folder"), "{path}: {why}");
         }
         assert!(files.read("link").unwrap_err().contains("leads out"));
+        let opened =
+            |path: &Path| open_inside(absolute.with_file_name("model").as_path(), path.to_str().unwrap());
+        assert!(opened(&absolute.with_file_name("model").join("weights")).is_ok());
+        assert!(opened(&absolute).unwrap_err().to_string().contains("does not lie in the folder"));
         assert!(files.read("missing").unwrap_err().contains("\"missing\""));
     }
 }

@@ -1,7 +1,7 @@
 //! Puts the parts of an HWX together: whatever shares a link address is one thing.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::excerpt::excerpt;
 use super::super::limits::{self, BARS, BUFFER_BYTES_MAX, Exceeded};
@@ -34,17 +34,21 @@ pub(super) fn resolve<'a>(
     let links = links(&descriptor, warnings)?;
     let bar_of = |link: u64| links.iter().find(|&(_, &candidate)| candidate == link).map(|(&bar, _)| bar);
 
+    let tensors = tensors(object, warnings)?;
+    let operands: BTreeSet<u64> = tensors.iter().map(|tensor| tensor.link).collect();
+
     let mut constants: Vec<Constants<'a>> = Vec::new();
     let mut roles = BTreeMap::from([(descriptor.stream, (Role::Tasks, stream.len() as u64))]);
     for section in object.sections.iter().filter(|section| section.link != descriptor.stream) {
-        // The tasks read what the table of BARs has, whatever its section is called (td 2.1).
-        let is_read = |bytes: &[u8]| !bytes.is_empty() && bar_of(section.link).is_some();
+        // What the table of BARs has, and is no operand, is for the tasks alone, whatever its section is called (td 2.1).
+        let is_theirs =
+            section.size > 0 && bar_of(section.link).is_some() && !operands.contains(&section.link);
         let role = match section.content {
-            Some(bytes) if is_constants(section) || is_read(bytes) => {
+            Some(bytes) if is_constants(section) || is_theirs => {
                 constants.push(Constants { name: Cow::Owned(section.name.to_string()), bar: None, bytes });
                 Role::Constants(constants.len() - 1)
             }
-            None if section.name.segment() == b"__DATA" => Role::Scratch,
+            None if section.name.segment() == b"__DATA" || is_theirs => Role::Scratch,
             _ => Role::Unassigned,
         };
         if section.size > BUFFER_BYTES_MAX && bar_of(section.link).is_some() {
@@ -57,7 +61,7 @@ pub(super) fn resolve<'a>(
     }
 
     let mut surfaces = Vec::new();
-    for tensor in tensors(object, warnings)? {
+    for tensor in tensors {
         let link = tensor.link;
         let (role, section_bytes) = roles.get(&link).copied().unwrap_or((Role::Unassigned, 0));
         refuse_taken(&tensor, role)?;
