@@ -121,6 +121,7 @@ impl<B: Bus> Driver<B> {
             scheduler.end_turns(hardware, clients, now);
             hardware.drive(|queues, bus| queues.settle(bus, false));
             scheduler.purge_closed(hardware, clients);
+            hardware.catch_up();
             hardware.autosuspend(now);
         }
         scheduler.end_failed(hardware, clients);

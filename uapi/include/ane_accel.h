@@ -1652,6 +1652,8 @@ struct drm_ane_mover {
  * E2BIG: too many entries.
  *
  * ERANGE: an entry wraps around the end of the address space.
+ *
+ * ENOSPC: more parts of regions would be left than the driver keeps.
  */
 #define DRM_IOCTL_ANE_PE_MMU_UNMAP \
 	_IOWR('d', 0x96, struct drm_ane_pe_mmu_unmap)

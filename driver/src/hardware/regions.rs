@@ -79,29 +79,37 @@ fn keep(into: &mut Vec<Piece>, piece: Piece, ranges: &[PeMmuUnmapEntry], page: u
 
 /// The pieces that are mapped, in the order in which they were.
 #[derive(Debug, Default)]
-pub(super) struct RegionList(Vec<Piece>);
+pub(super) struct RegionList {
+    pieces: Vec<Piece>,
+    /// The device has regions of files that are gone beside these.
+    is_behind: bool,
+}
 
 impl RegionList {
     fn has_room(&self, count: usize) -> bool {
-        self.0.len().saturating_add(count) <= PIECES_MAX
+        self.pieces.len().saturating_add(count) <= PIECES_MAX
     }
 
     fn map(&mut self, file: FileId, entries: &[PeMmuMapEntry]) {
-        self.0.extend(entries.iter().filter_map(|entry| Piece::new(file, entry)));
+        self.pieces.extend(entries.iter().filter_map(|entry| Piece::new(file, entry)));
     }
 
-    fn unmap(&mut self, ranges: &[PeMmuUnmapEntry], page: u64) {
+    /// What is left when ranges are unmapped; none if that is more pieces than are kept.
+    fn without(&self, ranges: &[PeMmuUnmapEntry], page: u64) -> Option<Vec<Piece>> {
         let mut left = Vec::new();
-        for piece in std::mem::take(&mut self.0) {
+        for &piece in &self.pieces {
             keep(&mut left, piece, ranges, page);
+            if left.len() > PIECES_MAX {
+                return None;
+            }
         }
-        self.0 = left;
+        Some(left)
     }
 
     /// Takes out what a file has mapped.
     fn take(&mut self, file: FileId) -> Vec<Piece> {
-        let gone = self.0.extract_if(.., |piece| piece.file == file).collect();
-        self.0.shrink_to_fit();
+        let gone = self.pieces.extract_if(.., |piece| piece.file == file).collect();
+        self.pieces.shrink_to_fit();
         gone
     }
 
@@ -115,7 +123,7 @@ impl RegionList {
             farthest = farthest.max(*last);
             *last = farthest;
         }
-        self.0.iter().any(|piece| {
+        self.pieces.iter().any(|piece| {
             let begun = others.partition_point(|&(va, _)| va <= piece.last);
             let before = begun.checked_sub(1).and_then(|index| others.get(index));
             before.is_some_and(|&(_, last)| last >= piece.va)
@@ -141,9 +149,10 @@ impl<B: Bus> Hardware<B> {
 
     /// Unmaps ranges, whoever mapped what is in them: all of them, or none.
     pub(crate) fn unmap_regions(&mut self, ranges: &[PeMmuUnmapEntry]) -> Result<(), CompanionError> {
-        companion::pe_mmu_unmap(&mut self.bus, ranges)?;
         let page = 1 << (self.bus.config().companions.get() & COMPANION_PAGE_BITS);
-        self.regions.unmap(ranges, page);
+        let left = self.regions.without(ranges, page).ok_or(CompanionError::NoRegions { entry: None })?;
+        companion::pe_mmu_unmap(&mut self.bus, ranges)?;
+        self.regions.pieces = left;
         Ok(())
     }
 
@@ -153,14 +162,27 @@ impl<B: Bus> Hardware<B> {
         if gone.is_empty() || !self.is_ready() || !self.wake() {
             return;
         }
-        let told = if self.regions.meets(&gone) {
-            // To unmap by ranges would take regions of others along.
-            self.unmap_all(&EVERYTHING).and_then(|()| self.restore_regions())
+        if self.regions.meets(&gone) {
+            self.regions.is_behind = true;
+            self.catch_up();
         } else {
             let ranges: Vec<_> =
                 gone.iter().map(|piece| PeMmuUnmapEntry { va: piece.va, size: piece.size() }).collect();
-            self.unmap_all(&ranges)
-        };
+            let told = self.unmap_all(&ranges);
+            self.note(told);
+        }
+    }
+
+    /// Unmaps what is left of files that are gone, where others have mapped the same addresses.
+    ///
+    /// To unmap by ranges would take their regions along: everything is unmapped, and theirs mapped again. No request may be
+    /// at the device meanwhile.
+    pub(crate) fn catch_up(&mut self) {
+        let has_requests = self.queues.count() != 0 || self.queues.has_aside();
+        if !self.regions.is_behind || has_requests || !self.is_ready() || !self.wake() {
+            return;
+        }
+        let told = self.unmap_all(&EVERYTHING).and_then(|()| self.restore_regions());
         self.note(told);
     }
 
@@ -178,7 +200,8 @@ impl<B: Bus> Hardware<B> {
 
     /// Maps everything again on a device that has no regions.
     pub(super) fn restore_regions(&mut self) -> Result<(), BusError> {
-        for part in self.regions.0.chunks(self.entries_max()) {
+        self.regions.is_behind = false;
+        for part in self.regions.pieces.chunks(self.entries_max()) {
             let part: Vec<_> = part
                 .iter()
                 .map(|piece| MapEntry { va: piece.va.into(), pa: piece.pa.into(), size: piece.size().into() })
@@ -208,8 +231,8 @@ mod tests {
     fn left(mapped: PeMmuMapEntry, va: u64, size: u64) -> Vec<(u64, u64, u64)> {
         let mut list = RegionList::default();
         list.map(FILE, &[mapped]);
-        list.unmap(&[PeMmuUnmapEntry { va, size }], 0x1000);
-        list.0.iter().map(|piece| (piece.va, piece.pa, piece.size())).collect()
+        let left = list.without(&[PeMmuUnmapEntry { va, size }], 0x1000).unwrap();
+        left.iter().map(|piece| (piece.va, piece.pa, piece.size())).collect()
     }
 
     #[test]
@@ -244,8 +267,8 @@ mod tests {
         let mut list = RegionList::default();
         list.map(FILE, &[entry(0, 0, 0x8000), entry(0x1000, 0x1_0000, 0x1000), entry(0, 0, 0)]);
         let page = |n: u64| PeMmuUnmapEntry { va: n * 0x1000, size: 0x1000 };
-        list.unmap(&[page(5), page(1), page(6)], 0x1000);
-        let left: Vec<_> = list.0.iter().map(|piece| (piece.va, piece.last)).collect();
+        let left = list.without(&[page(5), page(1), page(6)], 0x1000).unwrap();
+        let left: Vec<_> = left.iter().map(|piece| (piece.va, piece.last)).collect();
         assert_eq!(left, [(0, 0xfff), (0x2000, 0x4fff), (0x7000, 0x7fff)]);
     }
 
@@ -256,7 +279,7 @@ mod tests {
         list.map(FILE, &[entry(0, 0, 0x9000), entry(0x1000, 0, 0x1000), entry(0x2_0000, 0, 1)]);
         list.map(other, &[entry(0x9000, 0, 0x1000)]);
         let gone = list.take(FILE);
-        assert_eq!((gone.len(), list.0.len()), (3, 1));
+        assert_eq!((gone.len(), list.pieces.len()), (3, 1));
         assert!(!list.meets(&gone));
         list.map(other, &[entry(0x8fff, 0, 1)]);
         assert!(list.meets(&gone), "behind a shorter one that begins later");
@@ -271,5 +294,15 @@ mod tests {
             list.map(FILE, &[entry(0, 0, 1); 1024]);
         }
         assert!(list.has_room(0) && !list.has_room(1));
+    }
+
+    #[test]
+    fn unmapping_that_would_leave_more_pieces_than_are_kept_is_none() {
+        let mut list = RegionList::default();
+        list.map(FILE, &[entry(0, 0, 0x100_0000); 1024]);
+        let page = |n: u64| PeMmuUnmapEntry { va: (2 * n + 1) * 0x1000, size: 0x1000 };
+        let ranges = |count| (0..count).map(page).collect::<Vec<_>>();
+        assert_eq!(list.without(&ranges(63), 0x1000).map(|left| left.len()), Some(64 * 1024));
+        assert!(list.without(&ranges(64), 0x1000).is_none());
     }
 }

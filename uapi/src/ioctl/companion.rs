@@ -97,6 +97,7 @@ ioctls! {
         EOPNOTSUPP "the device has no PE_MMU.";
         E2BIG "too many entries.";
         ERANGE "an entry wraps around the end of the address space.";
+        ENOSPC "more parts of regions would be left than the driver keeps.";
     }
     /// Runs one transfer and returns when it is done.
     MOVER 0x97 "DRM_IOCTL_ANE_MOVER", ReadWrite, Mover {

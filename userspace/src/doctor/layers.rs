@@ -13,6 +13,8 @@ use ane_uapi::ioctl::drm::{self, DRIVER_NAME, NODES, Version};
 use ane_uapi::ioctl::param::Param;
 use aned_protocol::client::found_socket;
 use half::f16;
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
 use thiserror::Error;
 use zerocopy::FromZeros;
 
@@ -143,6 +145,15 @@ fn daemon() -> Check {
     if !socket.exists() {
         let found = format!("nobody listens at {}", socket.display());
         return Check::absent(LAYER, found, "to share a device between processes: `ane daemon`");
+    }
+    // The socket of all users is there for those who cannot use it, too.
+    if access(&socket, AccessFlags::W_OK) == Err(Errno::EACCES) {
+        let found = format!("{} is not for this user", socket.display());
+        return Check::absent(
+            LAYER,
+            found,
+            "join the group that it belongs to, or run one for yourself: `ane daemon`",
+        );
     }
     match Device::open(&Location::Aned(None), &Options::default())
         .and_then(|device| device.parameter(Param::ContextsFree))

@@ -66,8 +66,8 @@ impl Direction {
 pub struct Units(pub u32);
 
 impl Units {
-    /// The byte address. One that leaves 32 bits is the last one: no memory reaches as far, so what begins there is refused
-    /// (Chosen; Tenstorrent's own model loses the bits).
+    /// The byte address. One that leaves 32 bits is the last one: no memory reaches as far, so in scratch it is refused, and
+    /// elsewhere it is as unmapped as any other place (Chosen; Tenstorrent's own model loses the bits).
     pub const fn byte_address(self) -> u32 {
         if self.0 > u32::MAX / UNIT_BYTES { u32::MAX } else { self.0 * UNIT_BYTES }
     }
