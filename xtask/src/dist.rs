@@ -263,8 +263,11 @@ mod tests {
     #[test]
     fn home_folder_gets_nothing_that_systemd_would_have_to_find_there() {
         let home = Some(Path::new("/srv/people/ann"));
-        for prefix in ["/home/ann/.local", "/root/.local", "/run/user/1000/ane", "/srv/people/ann/x"] {
-            assert!(is_in_a_home(Path::new(prefix), home), "{prefix}");
+        for folder in HIDDEN.iter().map(Path::new).chain(home) {
+            assert!(
+                is_in_a_home(folder, home) && is_in_a_home(&folder.join("ann/.local"), home),
+                "{folder:?}"
+            );
         }
         for prefix in ["/usr/local", "/opt/ane", "/srv/people/annex", "/homes"] {
             assert!(!is_in_a_home(Path::new(prefix), home), "{prefix}");
