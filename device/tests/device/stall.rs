@@ -40,6 +40,18 @@ fn held(machine: &mut Machine) -> bool {
     machine.read(status) >> 31 == 1
 }
 
+/// The queue is taken back from a request that waits, its page comes, and another request runs.
+fn take_back_and_run_the_next(machine: &mut Machine) {
+    machine.set(QueueId::LINUX.base(), &tq::STATUS, 0);
+    machine.run();
+    assert_eq!(machine.drain(), [failed(0x40, 0)]);
+    map(machine.ane.memory(), SOURCE.0 / PAGE, true);
+    machine.invalidate();
+    machine.submit_chain(1);
+    machine.run();
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
+}
+
 /// What tasks have waited for PE_MMU since this was last asked, in picoseconds.
 fn waits(machine: &mut Machine) -> Vec<u64> {
     let waits = machine.ane.timeline_mut().drain().filter_map(|record| match record.event.what {
@@ -66,14 +78,7 @@ fn task_is_charged_for_what_it_translated_before_it_waited_too() {
 #[test]
 fn task_that_is_taken_back_leaves_nothing_for_the_next_one_to_be_charged_for() {
     let mut machine = stalled_behind_pe_mmu();
-    machine.set(QueueId::LINUX.base(), &tq::STATUS, 0);
-    machine.run();
-    assert_eq!(machine.drain(), [failed(0x40, 0)]);
-    map(machine.ane.memory(), SOURCE.0 / PAGE, true);
-    machine.invalidate();
-    machine.submit_chain(1);
-    machine.run();
-    assert_eq!(machine.drain(), [done(0x40, 1)]);
+    take_back_and_run_the_next(&mut machine);
     // Its descriptor, source and result.
     assert_eq!(waits(&mut machine), [1_500_000]);
     assert_eq!(machine.ane.dart().translation_wait(), 0);
@@ -120,15 +125,7 @@ fn status_word_that_is_cleared_by_hand_leaves_the_transfer_waiting() {
 
 #[test]
 fn queue_that_is_taken_back_ends_the_wait_and_the_next_request_runs() {
-    let mut machine = stalled();
-    machine.set(QueueId::LINUX.base(), &tq::STATUS, 0);
-    machine.run();
-    assert_eq!(machine.drain(), [failed(0x40, 0)]);
-    map(machine.ane.memory(), SOURCE.0 / PAGE, true);
-    machine.invalidate();
-    machine.submit_chain(1);
-    machine.run();
-    assert_eq!(machine.drain(), [done(0x40, 1)]);
+    take_back_and_run_the_next(&mut stalled());
 }
 
 #[test]
