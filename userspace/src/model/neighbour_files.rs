@@ -47,7 +47,7 @@ impl<'a> Files<'a> {
         if let Some(bytes) = self.read.borrow().get(path) {
             return Ok(Rc::clone(bytes));
         }
-        if !is_plain(path) {
+        if !is_plain(Path::new(path)) {
             return Err(format!(
                 "file {path:?} does not lie in the model's folder: wanted is a path without .."
             ));
@@ -80,21 +80,12 @@ impl<'a> Files<'a> {
 ///
 /// Those of the path, or a sentence: it leads out of the folder, or to something else than a file.
 pub fn open_inside(folder: &Path, path: &str) -> io::Result<File> {
-    let is_there = match Path::new(path) {
-        absolute if absolute.is_absolute() => {
-            fs::canonicalize(absolute)?.starts_with(fs::canonicalize(folder)?)
-        }
-        _ => is_plain(path),
-    };
-    if !is_there {
-        return Err(io::Error::other("it does not lie in the folder: wanted is a path without .."));
-    }
     File::open(inside(folder, path)?)
 }
 
 /// Whether a path can only lead to something below where it begins, but for links.
-fn is_plain(path: &str) -> bool {
-    let mut parts = Path::new(path).components().filter(|part| *part != Component::CurDir).peekable();
+fn is_plain(path: &Path) -> bool {
+    let mut parts = path.components().filter(|part| *part != Component::CurDir).peekable();
     parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
@@ -104,9 +95,12 @@ fn is_plain(path: &str) -> bool {
 ///
 /// The fault of the path, or a sentence that says what is there instead.
 pub(super) fn inside(folder: &Path, path: impl AsRef<Path>) -> io::Result<PathBuf> {
-    let (root, file) = (fs::canonicalize(folder)?, fs::canonicalize(folder.join(path))?);
+    let (root, file) = (fs::canonicalize(folder)?, fs::canonicalize(folder.join(path.as_ref()))?);
     if !file.starts_with(&root) {
-        return Err(io::Error::other("a link leads out of the folder"));
+        let is_by_a_link = is_plain(path.as_ref());
+        let why =
+            if is_by_a_link { "a link leads out of the folder" } else { "it does not lie in the folder" };
+        return Err(io::Error::other(why));
     }
     // A pipe would be waited for when it is opened.
     if !fs::metadata(&file)?.is_file() {
