@@ -1,5 +1,7 @@
 //! Register accesses: what a word's target does when it is read or written, at any width.
 
+use std::ops::Range;
+
 use ane_uapi::hw::mmio_map::Region;
 use ane_uapi::hw::pe_mmu::PE_MMU;
 use ane_uapi::hw::space::EngineOffset;
@@ -15,6 +17,9 @@ use crate::halves::halves;
 use crate::pe_mmu::PeMmu;
 use crate::refusal::{Refusal, Result, Why};
 use crate::time::Ticks;
+
+/// The bytes of a word.
+const WHOLE: Range<u32> = 0..4;
 
 /// The refusal of a read from a register that only starts something.
 const fn write_only(at: EngineOffset, register: &Register) -> Refusal {
@@ -34,8 +39,13 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
     }
 
     pub fn write(&mut self, at: EngineOffset, value: u32, now: Ticks) -> Result<()> {
+        self.write_bytes(at, value, WHOLE, now)
+    }
+
+    /// Writes a word of which only some bytes are new.
+    fn write_bytes(&mut self, at: EngineOffset, value: u32, new: Range<u32>, now: Ticks) -> Result<()> {
         self.find(at, now)
-            .and_then(|target| self.write_target(target, at, value, now))
+            .and_then(|target| self.write_target(target, at, (value, new), now))
             .map_err(|refusal| self.refuse(refusal, now))
     }
 
@@ -66,7 +76,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             Span::Word(word) => self.write(word, low, now),
             Span::Part { word, shift, mask } => {
                 let kept = self.read(word, now)? & !mask.wrapping_shl(shift);
-                self.write(word, kept | (low & mask).wrapping_shl(shift), now)
+                let first = shift.wrapping_div(u8::BITS);
+                let new = first..first.saturating_add(bytes.into());
+                self.write_bytes(word, kept | (low & mask).wrapping_shl(shift), new, now)
             }
             Span::Pair(first, second) => {
                 self.write(first, low, now)?;
@@ -125,7 +137,14 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         }
     }
 
-    fn write_target(&mut self, target: Target, at: EngineOffset, value: u32, now: Ticks) -> Result<()> {
+    /// Writes a word to what it is for; what nobody knew of the bytes that are not new, nobody knows afterwards.
+    fn write_target(
+        &mut self,
+        target: Target,
+        at: EngineOffset,
+        (value, new): (u32, Range<u32>),
+        now: Ticks,
+    ) -> Result<()> {
         if matches!(target, Target::PeMmu { .. }) {
             self.pe_mmu_at(at)?;
         }
@@ -172,7 +191,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 if self.l2.set_word(offset, value).is_some()
                     && let Some(known) = self.engine.known()
                 {
-                    known.written(offset, 4);
+                    known.written(offset.saturating_add(new.start), new.end.saturating_sub(new.start));
                 }
             }
             Target::Mover(word) => self.write_mover(word, value, now),
@@ -180,7 +199,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 // The address that it binds is written as a driver would write it.
                 if let Some(BarWrite { at, value }) = self.firmware.write(register, index, value) {
                     let target = Target::find(at)?;
-                    self.write_target(target, at, value, now)?;
+                    self.write_target(target, at, (value, WHOLE), now)?;
                 }
             }
             Target::PeMmu { register, .. } => self.pe_mmu_at(at)?.write(register, value),

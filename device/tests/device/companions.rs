@@ -164,6 +164,17 @@ fn parts_of_the_movers_registers_are_refused_and_of_its_memories_are_not() {
 }
 
 #[test]
+fn part_of_a_word_that_is_written_on_chip_is_all_that_is_known_of_it() {
+    let mut machine = Machine::new();
+    let now = machine.now;
+    for (at, bytes) in [(0x1d0_2000, 8), (0x1d0_2012, 2), (0x1d0_2021, 1)] {
+        machine.ane.write_wide(EngineOffset(at), bytes, 0x40, now).unwrap();
+    }
+    let written = &machine.ane.engine_mut().on_chip.written;
+    assert_eq!(*written, [(0x2000, 4), (0x2004, 4), (0x2012, 2), (0x2021, 1)]);
+}
+
+#[test]
 fn tile_is_taken_out_by_reading_and_by_writing_its_mask() {
     let mut machine = Machine::new();
     for bytes in [32, 48, 64] {

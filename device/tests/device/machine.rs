@@ -7,6 +7,7 @@ use std::task::Poll;
 use ane_device::engine::{Done, Engine, EngineError, Ports, TaskContext};
 use ane_device::event::Event;
 use ane_device::refusal::Refusal;
+use ane_device::sram::Known;
 use ane_device::td::register_file::RegisterFile;
 use ane_device::time::Ticks;
 use ane_device::{Ane, Options};
@@ -65,6 +66,21 @@ pub(crate) struct Scripted {
     pub(crate) cost: Ticks,
     /// Bytes that each task copies from SOURCE to RESULT.
     pub(crate) copies: usize,
+    pub(crate) on_chip: OnChip,
+}
+
+/// Which bytes on chip someone wrote, apart from tasks: from where on, and how many.
+#[derive(Debug, Default)]
+pub(crate) struct OnChip {
+    pub(crate) written: Vec<(u32, u32)>,
+}
+
+impl Known for OnChip {
+    fn written(&mut self, at: u32, len: u32) {
+        self.written.push((at, len));
+    }
+
+    fn copied(&mut self, _: u32, _: u32, _: u32) {}
 }
 
 impl Engine<Memory> for Scripted {
@@ -98,6 +114,10 @@ impl Engine<Memory> for Scripted {
             send.write(range(RESULT), &bytes).map_err(fault)?;
         }
         Poll::Ready(self.outcomes.pop_front().unwrap_or(Ok(Done { cost: self.cost, ..Done::default() })))
+    }
+
+    fn known(&mut self) -> Option<&mut dyn Known> {
+        Some(&mut self.on_chip)
     }
 }
 
