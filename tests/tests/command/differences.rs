@@ -1,6 +1,6 @@
 //! `ane diff`.
 
-use ane::container::Axes;
+use ane::container::{self, Axes};
 use ane::tensor::Tensor;
 use ane_tests::command::{ane, printed, refused};
 use half::f16;
@@ -37,6 +37,54 @@ fn outputs_differ_within_what_is_allowed() {
     let output = ane(&["diff", "--json", &one, &other]);
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("output is JSON");
     assert_eq!(found["differences"][0]["place"], "element [0, 1, 0, 1]");
+}
+
+#[test]
+fn numbers_that_are_no_halves_are_compared_as_they_are() {
+    let scratch = Scratch::new();
+    let singles = |name: &str, values: [f32; 2]| {
+        let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend(118_u16.to_le_bytes());
+        file.extend(format!("{header:<117}\n").bytes());
+        file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        scratch.file(name, &file)
+    };
+    let (one, other) = (singles("a.npy", [1e5, 0.1]), singles("b.npy", [9e5, 0.1]));
+    let output = ane(&["diff", &one, &other]);
+    assert_eq!(output.status.code(), Some(5));
+    let page = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(page.contains("element [0]: 100000 | 900000"), "{page}");
+    printed(&["diff", &one, &other, "--tolerance", "1e6"]);
+    for wrong in ["nan", "-1", "x"] {
+        let output = ane(&["diff", &one, &other, &format!("--tolerance={wrong}")]);
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && why.contains("is no distance"), "{why}");
+    }
+}
+
+#[test]
+fn tasks_that_cannot_be_followed_are_compared_byte_by_byte() {
+    let scratch = Scratch::new();
+    let mut bytes = std::fs::read(ane_tests::data::example()).expect("the tree carries its example");
+    let first = container::open(&bytes).expect("it is a program").tasks().expect("it is for H13").next();
+    let first = first.expect("it has a task").expect("that is sound");
+    let words: Vec<u8> = first.words.iter().flat_map(|word| word.get().to_le_bytes()).collect();
+    let at = bytes.windows(words.len()).position(|some| some == words).expect("it is there");
+    // Its pointer to the next task, which leads nowhere now.
+    let next = 0x1c;
+    bytes[at + next..][..4].copy_from_slice(&0x301_u32.to_le_bytes());
+    let one = scratch.file("one.anec", &bytes);
+    bytes[at + words.len() + 0x40] ^= 0xff;
+    let other = scratch.file("other.anec", &bytes);
+    printed(&["diff", &one, &one]);
+    let output = ane(&["diff", &one, &other]);
+    assert_eq!(output.status.code(), Some(5));
+    let page = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(page.contains("tasks at 0x") && page.contains("note: the second is damaged"), "{page}");
+    let why = refused(1, &["report", &one, "-o", &scratch.at("page.html")]);
+    assert!(why.contains("one.anec: ") && why.contains("the page shows what is sound"), "{why}");
+    assert!(std::fs::exists(scratch.at("page.html")).expect("the folder can be read"));
 }
 
 #[test]

@@ -54,6 +54,16 @@ pub enum Damage {
     Long,
 }
 
+impl Damage {
+    /// Why the tasks of `program` cannot be followed to their end, if they cannot.
+    pub fn of(program: &Program<'_>) -> Option<Self> {
+        match program.tasks() {
+            Ok(mut tasks) => Some(tasks.find_map(Result::err)?.into()),
+            Err(later) => Some(later.into()),
+        }
+    }
+}
+
 /// Tasks that one [`Report`] holds: each takes some 290 KB (Chosen: 300 MB for the longest).
 pub const TASKS_MAX: usize = 1024;
 

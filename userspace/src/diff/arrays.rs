@@ -1,9 +1,14 @@
-//! Two arrays of halves, an element at a time.
+//! Two arrays, an element at a time.
+//!
+//! Halves are compared as halves. So is an array of other numbers with one of halves, whose elements are rounded to halves first: that is
+//! how a result meets its reference. Two arrays of other numbers are compared as doubles, in which whole numbers beyond 2^53 are
+//! rounded.
 
 use half::f16;
 
 use super::Comparison;
 use crate::count::count;
+use crate::tensor::nearest_half;
 
 /// How far apart two elements may be and still count for the same. Either bound is enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -29,13 +34,60 @@ pub struct Tolerance {
 /// assert!(compare(&[2], &a, &[2], &b, Tolerance { ulps: 1, absolute: 0.0 }).is_same());
 /// ```
 pub fn compare(a_shape: &[u64], a: &[f16], b_shape: &[u64], b: &[f16], tolerance: Tolerance) -> Comparison {
-    compare_each((a_shape, a.iter().copied()), (b_shape, b.iter().copied()), tolerance)
+    let elements = |halves: &[f16]| halves.iter().map(|&half| Element::Half(half)).collect::<Vec<_>>();
+    compare_each((a_shape, elements(a).into_iter()), (b_shape, elements(b).into_iter()), tolerance)
+}
+
+/// An element of an array.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Element {
+    Half(f16),
+    /// A number of another kind.
+    Other(f64),
+}
+
+impl Element {
+    fn value(self) -> f64 {
+        match self {
+            Self::Half(half) => half.to_f64(),
+            Self::Other(value) => value,
+        }
+    }
+
+    /// The nearest half; `None` if the number is beyond all of them.
+    fn half(self) -> Option<f16> {
+        match self {
+            Self::Half(half) => Some(half),
+            Self::Other(value) => {
+                let half = nearest_half(value);
+                (half.is_finite() || !value.is_finite()).then_some(half)
+            }
+        }
+    }
+
+    /// This one as it is compared with the other, and whether that is another value.
+    fn beside(self, other: Self) -> (Self, bool) {
+        match (self, other, self.half()) {
+            (Self::Other(value), Self::Half(_), Some(half)) => {
+                let is_rounded = half.to_f64() != value && !value.is_nan();
+                (Self::Half(half), is_rounded)
+            }
+            _ => (self, false),
+        }
+    }
+
+    fn told(self) -> String {
+        match self {
+            Self::Half(half) => format!("{half} ({:#06x})", half.to_bits()),
+            Self::Other(value) => format!("{value}"),
+        }
+    }
 }
 
 /// The same of elements that come one after the other.
 pub fn compare_each(
-    (a_shape, a): (&[u64], impl Iterator<Item = f16>),
-    (b_shape, b): (&[u64], impl Iterator<Item = f16>),
+    (a_shape, a): (&[u64], impl Iterator<Item = Element>),
+    (b_shape, b): (&[u64], impl Iterator<Item = Element>),
     tolerance: Tolerance,
 ) -> Comparison {
     let mut found = Comparison::default();
@@ -43,22 +95,30 @@ pub fn compare_each(
         found.differs("shape", format!("{a_shape:?}"), format!("{b_shape:?}"));
         return found;
     }
-    let (mut furthest, mut widest, mut unequal, mut all) = (0, 0.0_f64, 0_u64, 0);
+    let (mut furthest, mut widest, mut unequal, mut rounded, mut all) = (0, 0.0_f64, 0_u64, 0_u64, 0);
     for (index, (a, b)) in a.zip(b).enumerate() {
         all = index + 1;
-        if (a.is_nan() && b.is_nan()) || a == b {
+        let ((a, is_a_rounded), (b, is_b_rounded)) = (a.beside(b), b.beside(a));
+        rounded += u64::from(is_a_rounded || is_b_rounded);
+        let (first, second) = (a.value(), b.value());
+        if (first.is_nan() && second.is_nan()) || first == second {
             continue;
         }
         unequal += 1;
-        let apart = distance(a, b);
-        let gap = (a.to_f64() - b.to_f64()).abs();
+        // Other numbers may lie between two halves.
+        let apart = a.half().zip(b.half()).map_or(u32::MAX, |(a, b)| distance(a, b).max(1));
+        let gap = (first - second).abs();
         furthest = furthest.max(apart);
         // A NaN has no distance.
         widest = if gap.is_finite() { widest.max(gap) } else { widest };
-        if apart > tolerance.ulps && (gap.is_nan() || gap > tolerance.absolute) {
+        let is_near = gap <= tolerance.absolute;
+        if apart > tolerance.ulps && !is_near {
             let place = format!("element {:?}", indices(a_shape, index as u64));
-            found.differs(place, told(a), told(b));
+            found.differs(place, a.told(), b.told());
         }
+    }
+    if rounded > 0 {
+        found.notes.push(format!("{} rounded to fp16, as the other array has it", count(rounded, "element")));
     }
     if unequal > 0 {
         found.notes.push(format!(
@@ -68,10 +128,6 @@ pub fn compare_each(
         ));
     }
     found
-}
-
-fn told(value: f16) -> String {
-    format!("{value} ({:#06x})", value.to_bits())
 }
 
 /// How many halves lie between the two, with one of them; everything that is no number is far from everything.
@@ -141,6 +197,44 @@ mod tests {
             assert_eq!(compare(&[1], &[half(1.0)], &[1], &[odd], loose).count, 1);
             assert!(compare(&[1], &[odd], &[1], &[odd], Tolerance::default()).is_same());
         }
+    }
+
+    /// Compares arrays of other numbers, of which those beside `half` may be halves.
+    fn of_others(a: &[f64], b: &[f64], is_b_half: bool, tolerance: Tolerance) -> Comparison {
+        let shape = [a.len() as u64];
+        let element = |value: &f64| {
+            if is_b_half { Element::Half(nearest_half(*value)) } else { Element::Other(*value) }
+        };
+        let a = a.iter().map(|&value| Element::Other(value));
+        compare_each((&shape, a), (&shape, b.iter().map(element)), tolerance)
+    }
+
+    #[test]
+    fn other_numbers_are_compared_as_they_are() {
+        let exact = Tolerance::default();
+        let found = of_others(&[1e5, 2e6, 1e-9, f64::NAN], &[9e5, 7e30, -2e-8, f64::NAN], false, exact);
+        assert_eq!(found.count, 3);
+        assert_eq!((found.differences[0].a.as_str(), found.differences[0].b.as_str()), ("100000", "900000"));
+        assert_eq!(of_others(&[2049.0], &[2048.0], false, exact).count, 1);
+        assert!(of_others(&[2049.0], &[2048.0], false, Tolerance { ulps: 1, absolute: 0.0 }).is_same());
+        let loose = Tolerance { ulps: 100, absolute: 0.0 };
+        assert_eq!(of_others(&[1e5], &[9e5], false, loose).count, 1, "no half is near");
+    }
+
+    #[test]
+    fn other_numbers_beside_halves_are_rounded_and_that_is_said() {
+        let exact = Tolerance::default();
+        let found = of_others(&[0.1, 1.0], &[0.1, 1.0], true, exact);
+        assert!(found.is_same());
+        assert_eq!(found.notes, ["1 element rounded to fp16, as the other array has it"]);
+        assert_eq!(of_others(&[1e5], &[f64::INFINITY], true, exact).count, 1);
+        assert!(of_others(&[f64::INFINITY], &[f64::INFINITY], true, exact).notes.is_empty());
+    }
+
+    #[test]
+    fn tolerance_that_is_no_number_accepts_nothing() {
+        let tolerance = Tolerance { ulps: 0, absolute: f64::NAN };
+        assert_eq!(compare(&[1], &[half(1.0)], &[1], &[half(2.0)], tolerance).count, 1);
     }
 
     #[test]

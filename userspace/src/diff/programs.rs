@@ -1,11 +1,13 @@
 //! Two programs: what each says of itself, and what their tasks write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Comparison;
 use crate::container::Program;
 use crate::count::count;
-use crate::decode::{FieldReport, ProgramReport, RegisterReport, TaskReport, TaskReports, printable};
+use crate::decode::{
+    BarReport, FieldReport, ProgramReport, RegisterReport, TaskReport, TaskReports, printable,
+};
 
 /// The text where the other program has something and this one nothing.
 const NOTHING: &str = "-";
@@ -19,6 +21,7 @@ pub fn compare(a: &Program<'_>, b: &Program<'_>) -> Comparison {
     }
     whole(&mut found, &one, &other, a.container == b.container);
     constants(&mut found, a, b);
+    let before = found.count;
     let (mut first, mut second) = (TaskReports::of(a), TaskReports::of(b));
     for index in 0_usize.. {
         // Bases are compared as words of the header, so the names of what they point to are not needed.
@@ -29,13 +32,19 @@ pub fn compare(a: &Program<'_>, b: &Program<'_>) -> Comparison {
             (None, Some(b)) => found.differs(format!("task {index}"), NOTHING, &b.summary),
         }
     }
+    // What is damaged cannot be told by register, and is there all the same.
+    if found.count == before && (first.damage().is_some() || second.damage().is_some()) {
+        found.compare(|| "bytes of tasks".into(), &a.stream.len(), &b.stream.len());
+        bytes(&mut found, "tasks", a.stream.iter().copied(), b.stream.iter().copied());
+    }
     for (damage, which) in [(first.damage(), "first"), (second.damage(), "second")] {
         found.notes.extend(damage.map(|damage| format!("the {which} is damaged: {damage}")));
     }
     found
 }
 
-fn whole(found: &mut Comparison, a: &ProgramReport, b: &ProgramReport, names: bool) {
+/// What the container says. Names, elements, sizes and base addresses have meanings of their own in each kind of container.
+fn whole(found: &mut Comparison, a: &ProgramReport, b: &ProgramReport, is_one_kind: bool) {
     found.compare(|| "engine".into(), &a.generation, &b.generation);
     found.compare(|| "tasks".into(), &a.task_count, &b.task_count);
     found.compare(|| "scratch bytes".into(), &a.scratch_bytes, &b.scratch_bytes);
@@ -44,8 +53,14 @@ fn whole(found: &mut Comparison, a: &ProgramReport, b: &ProgramReport, names: bo
             let surfaces = report.surfaces.iter().filter(|surface| surface.direction == direction);
             let mut listed: Vec<_> = surfaces
                 .map(|surface| {
-                    let name = if names { printable(&surface.name) } else { String::new() };
-                    (surface.bar, name, format!("{:?} strides {:?}", surface.shape, surface.strides))
+                    let mut text = format!("{:?} strides {:?}", surface.shape, surface.strides);
+                    let mut name = String::new();
+                    if is_one_kind {
+                        name = printable(&surface.name);
+                        let (total, buffer) = (surface.total_bytes, surface.buffer_bytes);
+                        text = format!("{text} of {}, {total:#x} of {buffer:#x} bytes", surface.element);
+                    }
+                    (surface.bar, name, text)
                 })
                 .collect();
             listed.sort();
@@ -60,6 +75,24 @@ fn whole(found: &mut Comparison, a: &ProgramReport, b: &ProgramReport, names: bo
             found.compare(|| format!("{direction} {index}"), &told(&a), &told(&b));
         }
     }
+    if is_one_kind {
+        bars(found, a, b);
+    }
+}
+
+/// The base addresses. Where their objects were linked is not compared: a program runs the same anywhere.
+fn bars(found: &mut Comparison, a: &ProgramReport, b: &ProgramReport) {
+    let told = |report: &ProgramReport| -> BTreeMap<u8, String> {
+        let one = |bar: &BarReport| (bar.index, format!("{}, {:#x} bytes", printable(&bar.role), bar.bytes));
+        report.bars.iter().map(one).collect()
+    };
+    let (a, b) = (told(a), told(b));
+    let indices: BTreeSet<u8> = a.keys().chain(b.keys()).copied().collect();
+    for index in indices {
+        let side =
+            |told: &BTreeMap<u8, String>| told.get(&index).cloned().unwrap_or_else(|| NOTHING.to_owned());
+        found.compare(|| format!("BAR {index}"), &side(&a), &side(&b));
+    }
 }
 
 fn constants(found: &mut Comparison, a: &Program<'_>, b: &Program<'_>) {
@@ -71,11 +104,16 @@ fn constants(found: &mut Comparison, a: &Program<'_>, b: &Program<'_>) {
         program.constants.iter().map(|constants| constants.bytes.len()).sum()
     };
     found.compare(|| "bytes of constants".into(), &bytes(a), &bytes(b));
-    let mut different = joined(a).zip(joined(b)).enumerate().filter(|(_, (a, b))| a != b);
+    self::bytes(found, "constants", joined(a), joined(b));
+}
+
+/// Compares the bytes that both have; the first that differs stands for all.
+fn bytes(found: &mut Comparison, of: &str, a: impl Iterator<Item = u8>, b: impl Iterator<Item = u8>) {
+    let mut different = a.zip(b).enumerate().filter(|(_, (a, b))| a != b);
     if let Some((at, (first, second))) = different.next() {
         let more = different.count();
         found.differs(
-            format!("constants at {at:#x}, and {} more", count(more, "byte")),
+            format!("{of} at {at:#x}, and {} more", count(more, "byte")),
             format!("{first:#04x}"),
             format!("{second:#04x}"),
         );
@@ -158,5 +196,32 @@ fn register(found: &mut Comparison, place: &str, a: &RegisterReport, b: &Registe
     }
     if found.count == before {
         found.differs(name(place, a), a.value, b.value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::container;
+    use crate::container::Element;
+
+    /// Where an altered program differs from itself.
+    fn places(alter: impl FnOnce(&mut Program<'_>)) -> Vec<String> {
+        let bytes = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/add_relu.anec"));
+        let program = container::open(bytes).unwrap();
+        let mut other = program.clone();
+        alter(&mut other);
+        compare(&program, &other).differences.into_iter().map(|difference| difference.place).collect()
+    }
+
+    #[test]
+    fn programs_differ_by_elements_sizes_and_base_addresses_of_what_clients_bind() {
+        assert!(places(|_| {}).is_empty());
+        assert_eq!(places(|program| program.surfaces[0].element = Element::Other(77)), ["output 0"]);
+        assert_eq!(places(|program| program.surfaces[0].total_bytes *= 2), ["output 0"]);
+        let moved = places(|program| program.bars.iter_mut().for_each(|bar| bar.index += 9));
+        assert!(moved.len() >= 2 && moved.iter().all(|place| place.starts_with("BAR ")), "{moved:?}");
+        // Where something was linked makes no difference.
+        assert!(places(|program| program.bars.iter_mut().for_each(|bar| bar.link = Some(0x4000))).is_empty());
     }
 }

@@ -56,9 +56,7 @@ pub(crate) fn run(args: &Decode) -> Result<()> {
 fn json(program: &Program<'_>) -> Result<Option<Damage>> {
     files::stream_json(&Streamed(program))?;
     // The tasks were printed already; it costs little to walk along them once more for the error at their end.
-    Ok(program
-        .tasks()
-        .map_or_else(|later| Some(later.into()), |mut tasks| Some(tasks.find_map(Result::err)?.into())))
+    Ok(Damage::of(program))
 }
 
 fn page(args: &Decode, program: &Program<'_>) -> Result<Option<Damage>> {

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 use ane::count::count;
 use ane::decode::printable;
-use ane::diff::arrays::{self, Tolerance};
+use ane::diff::arrays::{self, Element, Tolerance};
 use ane::diff::timelines::{self, Timeline};
 use ane::diff::{Comparison, programs};
+use ane::tensor::nearest_half;
 use ane::tensor::npy::View;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -22,8 +23,8 @@ use crate::files;
 /// Compare two programs, two timelines, two arrays, or two folders of outputs
 ///
 /// The content tells what kind of file each is. Programs are compared by surface, base address, header word and register
-/// field. Timelines are compared by event, without their times. Arrays are compared by element. The exit code is 5 if
-/// they differ.
+/// field. Timelines are compared by event, without their times. Arrays are compared by element; beside an array of halves, other
+/// numbers are rounded to halves first. The exit code is 5 if they differ.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -39,11 +40,19 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) ulps: u32,
     /// Largest difference of two elements that is accepted
-    #[arg(long, value_name = "VALUE", default_value_t = 0.0)]
+    #[arg(long, value_name = "VALUE", default_value_t = 0.0, value_parser = absolute)]
     pub(crate) tolerance: f64,
     /// Print JSON for another program to read
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A distance: a comparison with anything else would accept everything, or nothing.
+fn absolute(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if value >= 0.0 && f64::is_finite(value) => Ok(value),
+        _ => Err(format!("{} is no distance; give 0 or more, such as 0.001", printable(text))),
+    }
 }
 
 /// Elements of the largest array that is compared: those of the whole aperture.
@@ -121,8 +130,8 @@ fn two_files(a: &Path, b: &Path, tolerance: Tolerance) -> Result<Comparison> {
     match (kind(&first), kind(&second)) {
         (FileKind::Array, FileKind::Array) => {
             let (first, second) = (array(a, &first)?, array(b, &second)?);
-            let one = (first.header().shape.as_slice(), first.halves());
-            let other = (second.header().shape.as_slice(), second.halves());
+            let one = (first.header().shape.as_slice(), elements(&first));
+            let other = (second.header().shape.as_slice(), elements(&second));
             Ok(arrays::compare_each(one, other, tolerance))
         }
         (FileKind::Timeline, FileKind::Timeline) => {
@@ -148,6 +157,13 @@ fn array<'a>(path: &Path, bytes: &'a [u8]) -> Result<View<'a>> {
     View::of(bytes, ELEMENTS_MAX)
         .with_context(|| files::name(path))
         .advise(Exit::Refused, "write it again with numpy.save")
+}
+
+fn elements<'a>(array: &'a View<'_>) -> impl Iterator<Item = Element> + 'a {
+    let is_half = array.header().number.is_half();
+    array
+        .doubles()
+        .map(move |value| if is_half { Element::Half(nearest_half(value)) } else { Element::Other(value) })
 }
 
 fn folders(a: &Path, b: &Path, tolerance: Tolerance) -> Result<Comparison> {

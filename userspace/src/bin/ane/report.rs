@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::path::PathBuf;
 
+use ane::decode::Damage;
 use ane::report;
 use ane_uapi::hw::chip::Soc;
 use anyhow::{Context, Result};
 use clap::Args;
 
+use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::files::Existing;
 
@@ -63,5 +65,14 @@ pub(crate) fn run(args: &Report) -> Result<()> {
         }
     }
     let page = report::page_of_runs(&named, &ended, args.chip)?;
-    files::save(&args.output, page.as_bytes(), Existing::forced(args.force))
+    files::save(&args.output, page.as_bytes(), Existing::forced(args.force))?;
+    let damaged: Vec<String> = named
+        .iter()
+        .filter_map(|(name, program)| Some(format!("{name}: {}", Damage::of(program)?)))
+        .collect();
+    if damaged.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Refused, damaged.join("; "), "the page shows what is sound; compile it again")
+        .into())
 }

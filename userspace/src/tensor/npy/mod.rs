@@ -145,16 +145,16 @@ impl<'a> View<'a> {
         &self.header
     }
 
-    /// The elements in the order of C, as halves.
-    pub fn halves(&self) -> Box<dyn Iterator<Item = f16> + '_> {
+    /// The elements in the order of C, as doubles, which hold all of them but integers beyond 2^53.
+    pub fn doubles(&self) -> Box<dyn Iterator<Item = f64> + '_> {
         let number = self.header.number;
         let elements = self.bytes.chunks_exact(number.bytes());
-        let half = move |element| numbers::to_half(number, element);
+        let double = move |element| numbers::to_double(number, element);
         if self.header.is_fortran {
             let elements = move |place| elements.clone().nth(place);
-            Box::new(places_in_order_of_c(&self.header.shape).map_while(elements).map(half))
+            Box::new(places_in_order_of_c(&self.header.shape).map_while(elements).map(double))
         } else {
-            Box::new(elements.map(half))
+            Box::new(elements.map(double))
         }
     }
 }

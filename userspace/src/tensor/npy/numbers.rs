@@ -99,14 +99,14 @@ pub(super) fn to_halves(number: Number, bytes: &[u8]) -> (Vec<f16>, Conversion) 
     (values.collect(), conversion)
 }
 
-/// One element as the nearest half, ties to even.
-pub(super) fn to_half(number: Number, element: &[u8]) -> f16 {
-    half(number, word(number, element), &mut Conversion::default())
+/// One element as a double.
+pub(super) fn to_double(number: Number, element: &[u8]) -> f64 {
+    double(number, word(number, element))
 }
 
 /// Each element as a double, which holds all of them but integers beyond 2^53.
 pub(super) fn to_doubles(number: Number, bytes: &[u8]) -> Vec<f64> {
-    bytes.chunks_exact(number.bytes).map(|element| double(number, word(number, element))).collect()
+    bytes.chunks_exact(number.bytes).map(|element| to_double(number, element)).collect()
 }
 
 /// The bits of an element.
