@@ -173,6 +173,7 @@ fn script_that_expects_something_else_ends_there_and_says_what_it_found() {
 fn bad_line_is_named_and_nothing_was_done() {
     for (line, what) in [
         ("fly", "is not understood"),
+        ("move 0 1 65536 scratch-to-scratch", "65536 units are more than a transfer moves, 65535"),
         ("move 1 2 3 sideways", "direction \"sideways\" is not known"),
         ("scratch 0x200000 = 00", "do not lie in scratch"),
         ("scratch 0 = 0", "is no byte"),

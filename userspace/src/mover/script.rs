@@ -204,7 +204,11 @@ fn command(words: &[&str]) -> Result<Command, String> {
             Ok(Command::Read { name: name.to_owned(), at: register(name, core(window.first())?)? })
         }
         ["move", source, destination, size, way] => {
-            Ok(Command::Move([number(source)?, number(destination)?, number(size)?, direction(way)?]))
+            let units = number(size)?;
+            // The register has no more bits, and would move what is left of a larger number.
+            let units = u16::try_from(units)
+                .map_err(|_| format!("{units} units are more than a transfer moves, {}", u16::MAX))?;
+            Ok(Command::Move([number(source)?, number(destination)?, units.into(), direction(way)?]))
         }
         ["xmov", of] => {
             Ok(Command::Xmov { thread: thread(of)?, word: Instruction::encode(false, false).into_bits() })
