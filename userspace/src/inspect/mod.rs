@@ -67,9 +67,10 @@ impl Source {
                 ReportError::Unknown { whom, what }
             })?,
         };
+        let text = text.replace(|c: char| is_upsetting(c) && c != '\n', " ");
         match text.strip_prefix("error ") {
             Some(why) => Err(ReportError::Refused(why.trim_end().to_owned())),
-            None => Ok(text.replace(|c: char| is_upsetting(c) && c != '\n', " ")),
+            None => Ok(text),
         }
     }
 

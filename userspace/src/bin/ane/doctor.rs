@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal, stdout};
 
+use ane::decode::is_upsetting;
 use ane::doctor::{Check, Verdict, checks};
 use anyhow::Result;
 use clap::Args;
@@ -51,7 +52,7 @@ fn page(checks: &[Check], colour: bool) -> Result<String, std::fmt::Error> {
             Verdict::Broken => ("BROKEN", 31),
         };
         let word = if colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() };
-        writeln!(page, "{word}  {:<18}  {}", check.layer, check.found.replace(char::is_control, " "))?;
+        writeln!(page, "{word}  {:<18}  {}", check.layer, check.found.replace(is_upsetting, " "))?;
         if let Some(advice) = &check.advice {
             writeln!(page, "{:28}{advice}", "")?;
         }

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use ane::container;
+use ane::decode::is_upsetting;
 
 use crate::{files, limits};
 
@@ -110,7 +111,7 @@ fn general_advice(error: &anyhow::Error) -> &'static str {
 
 /// Text of a file may stand in a message; it stays on its line.
 fn one_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
+    text.replace(is_upsetting, " ")
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

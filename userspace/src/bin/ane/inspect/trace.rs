@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use ane::count::count;
-use ane::decode::printable;
+use ane::decode::{is_upsetting, printable};
 use ane::inspect::{ReportError, Timeline};
 use ane_device::trace::chrome::Writer;
 use ane_device::trace::{Record, What};
@@ -173,7 +173,7 @@ fn written(bytes: &[u8]) -> Result<String> {
         };
         let arguments = event.get("args").map_or(String::new(), |arguments| format!("  {arguments}"));
         let line = format!("{:>12.1}  {:>10.1}  {name}{phase}{arguments}", number("ts"), number("dur"));
-        writeln!(page, "{}", line.replace(char::is_control, " "))?;
+        writeln!(page, "{}", line.replace(is_upsetting, " "))?;
     }
     Ok(page)
 }
