@@ -52,6 +52,32 @@ fn campaign_that_is_killed_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn campaign_does_not_go_on_with_the_results_of_programs_that_are_others_now() {
+    let rig = CampaignFolder::sound();
+    assert!(rig.run("lines", &["--jobs", "2"]).status.success());
+    let again = |output: &str| {
+        let done = rig.run(output, &["--jobs", "2"]);
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    rig.built("relu.anec", "x = input 4x2x8\ny = sigmoid x\noutput y\n");
+    let (code, why) = again("lines");
+    assert!(code == Some(1) && why.contains("relu.anec, or an array of its case, has changed"), "{why}");
+    assert_eq!(again("other").0, Some(5), "it is no relu");
+}
+
+#[test]
+fn lines_are_not_appended_to_something_else() {
+    let rig = CampaignFolder::sound();
+    for other in ["m.toml", "relu.anec"] {
+        let before = std::fs::read(rig.path(other)).expect("it is there");
+        let done = rig.run(other, &[]);
+        let why = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.code() == Some(1) && why.contains("something else than lines"), "{why}");
+        assert_eq!(std::fs::read(rig.path(other)).expect("it is there"), before);
+    }
+}
+
+#[test]
 fn two_parts_may_write_one_file() {
     let rig = CampaignFolder::sound();
     let parts: Vec<_> = (1..=2)

@@ -214,7 +214,18 @@ fn command_lines_and_manifests_that_are_wrong_are_told_so() {
     assert!(refused(1, &["campaign", &manifest, "-o", &output]).contains("program 1 (no-such.hwx): "));
     assert!(refused(1, &["campaign", "/no/such/file", "-o", &output]).contains("No such file"));
     assert!(refused(1, &["campaign", "report", "/no/such/file"]).contains("No such file"));
+    for nothing in ["", "[[program]]\npath = \"relu.anec\"\nseeds = 0\n"] {
+        let rig = CampaignFolder::new(nothing);
+        let manifest = rig.path("m.toml").display().to_string();
+        assert!(refused(1, &["campaign", &manifest, "-o", &output]).contains("has no case"));
+    }
     let rig = CampaignFolder::sound();
+    let program = rig.path("relu.anec").display().to_string();
+    assert!(refused(1, &["campaign", "report", &program]).contains("no line of a campaign"));
+    assert!(rig.run("lines", &[]).status.success());
+    let lines = rig.path("lines").display().to_string();
+    let why = refused(1, &["campaign", "report", &lines, "--html", &lines]);
+    assert!(why.contains("is a file that is read"), "{why}");
     let manifest = rig.path("m.toml").display().to_string();
     assert!(refused(2, &["campaign", &manifest, "-o", &output, "--seconds", "0"]).contains("--seconds"));
     let folder = rig.path(".").display().to_string();

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use ane::container::{self, Axes, Direction};
 use ane::tensor::{Tensor, nearest_half};
-use ane_tests::command::{ane, path, printed, without_times};
+use ane_tests::command::{ane, path, printed, refused, without_times};
 use ane_tests::data;
 use ane_tests::stored::stored;
 use half::f16;
@@ -88,6 +88,19 @@ fn compiled_programs_give_what_an_m1_gave() {
         let expected = nearest_half(expected);
         assert!(output.values().iter().all(|value| *value == expected), "{}", sample.name);
     }
+}
+
+#[test]
+fn constant_is_taken_as_it_would_be_from_a_file() {
+    let example = example();
+    for (value, why) in [("nan", "is no number"), ("1e9", "is beyond fp16"), ("-7e4", "is beyond fp16")] {
+        let said = refused(1, &["run", &example, "--constant", value]);
+        assert!(said.contains(why), "{said}");
+    }
+    printed(&["run", &example, "--constant", "inf"]);
+    printed(&["run", &example, "--constant", "nan", "--allow-nan"]);
+    let trace = refused(1, &["run", &example, "--trace", &example]);
+    assert!(trace.contains("is a file that is read"), "{trace}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ane_device::options::Numerics;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -165,9 +166,9 @@ fn of_text(manifest: Manifest, base: &Path) -> Result<Vec<Case>, ManifestError> 
     for (index, entry) in manifest.program.iter().enumerate() {
         let wrong = |what: String| ManifestError::Entry { entry: index + 1, path: entry.path.clone(), what };
         let numerics = entry.numerics.as_ref().or(manifest.numerics.as_ref());
-        let numerics = numerics.cloned().unwrap_or_else(|| vec!["m1".to_owned()]);
-        for name in &numerics {
-            known_numerics(name).map_err(wrong)?;
+        let mut numerics = numerics.cloned().unwrap_or_else(|| vec!["m1".to_owned()]);
+        for name in &mut numerics {
+            *name = known_numerics(name).map_err(wrong)?;
         }
         let seeds: Vec<u64> = match entry.seeds.as_ref().or(manifest.seeds.as_ref()) {
             None => vec![0],
@@ -275,13 +276,13 @@ fn expected(expected: &Expected) -> Result<(Expect, Tolerance), String> {
     });
     let sha256 = sha256.as_ref().map(|hash| (Expect::Sha256(hash.to_ascii_lowercase()), Tolerance::EXACT));
     let meaning = meaning.as_ref().map(|text| (Expect::Meaning(text.clone()), Tolerance::TABLES));
-    let other = numerics.as_ref().map(|name| (Expect::Numerics(name.clone()), Tolerance::TABLES));
+    let numerics = numerics.as_deref().map(known_numerics).transpose()?;
+    let other = numerics.map(|name| (Expect::Numerics(name), Tolerance::TABLES));
     let device = device.as_ref().map(|name| (Expect::Device(name.clone()), Tolerance::EXACT));
     let mut said = [arrays, sha256, meaning, other, device].into_iter().flatten();
     let one = "expect wants one of arrays, sha256, meaning, numerics and device";
     let (Some(found), None) = (said.next(), said.next()) else { return Err(one.to_owned()) };
     match &found.0 {
-        Expect::Numerics(name) => known_numerics(name)?,
         Expect::Sha256(hash) if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
             return Err("expect.sha256 wants 64 hexadecimal digits".to_owned());
         }
@@ -294,13 +295,12 @@ fn expected(expected: &Expected) -> Result<(Expect, Tolerance), String> {
     Ok(found)
 }
 
-fn known_numerics(name: &str) -> Result<(), String> {
-    let known = ane_device::options::Numerics::NAMES.map(|(name, _)| name);
-    if known.contains(&name) {
-        Ok(())
-    } else {
-        Err(format!("numerics {name:?} is not known; known: {}", known.join(", ")))
-    }
+/// The name of an arithmetic as cases have it, which is not a former one.
+fn known_numerics(name: &str) -> Result<String, String> {
+    name.parse::<Numerics>().map(|numerics| numerics.name().to_owned()).map_err(|_| {
+        let known = Numerics::NAMES.map(|(name, _)| name);
+        format!("numerics {name:?} is not known; known: {}", known.join(", "))
+    })
 }
 
 /// A folder of programs; `NAME.npy` beside `NAME.hwx` is what it gives.

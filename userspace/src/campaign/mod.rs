@@ -9,6 +9,7 @@
 //! | [`manifest`] | a TOML file or a folder, as cases |
 //! | [`files`] | which programs a name stands for, and what is fit to be read |
 //! | [`case`] | one case, its name for all times, and the part it belongs to |
+//! | [`contents`] | what its files hold |
 //! | [`runner`] | runs one case on a device |
 //! | [`outputs`] | compares what came out with what is expected |
 //! | [`meaning`] | operations in double precision, as they are meant |
@@ -22,6 +23,7 @@
 
 pub mod blame;
 pub mod case;
+pub mod contents;
 pub mod files;
 pub mod manifest;
 pub mod meaning;

@@ -20,6 +20,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::case::Case;
 use super::record::{Outcome, Verdict};
 use super::runner::Runner;
+use crate::decode::is_upsetting;
 
 /// How often the memory of a worker is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -240,7 +241,7 @@ impl Worker {
         let mut words = [0; LAST_WORDS];
         let count = nix::unistd::read(&self.words, &mut words).unwrap_or(0);
         let words = String::from_utf8_lossy(words.get(..count).unwrap_or_default());
-        let last = words.trim().replace(char::is_control, " ");
+        let last = words.trim().replace(is_upsetting, " ");
         let why = if last.is_empty() { how } else { format!("{how}: {last}") };
         Ok(Outcome { milliseconds: milliseconds(start), ..Outcome::because(Verdict::Crashed, why) })
     }

@@ -4,7 +4,7 @@
 //! processes do not mix. A line that a full disk or a kill cut short damages no other: the next writer ends it first, the
 //! reader leaves out what is no whole line, and its case is run again. Which cases are done says the file itself.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -172,6 +172,9 @@ pub struct Record {
     pub seed: u64,
     /// The kind of the expected result.
     pub expect: String,
+    /// What its files held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<String>,
     #[serde(flatten)]
     pub outcome: Outcome,
 }
@@ -186,6 +189,7 @@ impl Record {
             numerics: case.numerics.clone(),
             seed: case.seed,
             expect: case.expect.name().to_owned(),
+            contents: None,
             outcome,
         }
     }
@@ -230,8 +234,8 @@ pub fn read(from: impl Read) -> io::Result<Lines> {
 #[derive(Debug)]
 pub struct Log {
     file: File,
-    /// Names of the cases that it has.
-    done: HashSet<String>,
+    /// Names of the cases that it has, and what their files held.
+    done: HashMap<String, Option<String>>,
     /// Lines that were damaged when it was opened.
     damaged: u64,
 }
@@ -241,20 +245,31 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// The system's, and [`ErrorKind::InvalidInput`] of what is no regular file.
+    /// The system's, and [`ErrorKind::InvalidInput`] of what is no regular file, or one of something else.
     pub fn open(path: &Path) -> io::Result<Self> {
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(io::Error::new(ErrorKind::InvalidInput, "is not a regular file"));
         }
         let file = OpenOptions::new().append(true).create(true).read(true).open(path)?;
+        if !is_of_lines(&file)? {
+            return Err(io::Error::new(
+                ErrorKind::InvalidInput,
+                "has something else than lines of a campaign",
+            ));
+        }
         let lines = read(&file)?;
-        let done = lines.records.into_iter().map(|record| record.id).collect();
+        let done = lines.records.into_iter().map(|record| (record.id, record.contents)).collect();
         Ok(Self { file, done, damaged: lines.damaged })
     }
 
     /// True if the file has a line of this case.
     pub fn has(&self, id: &str) -> bool {
-        self.done.contains(id)
+        self.done.contains_key(id)
+    }
+
+    /// What the files of a case held when it ran, if the file has a line that says so.
+    pub fn contents(&self, id: &str) -> Option<&str> {
+        self.done.get(id)?.as_deref()
     }
 
     /// Lines that are none, when it was opened.
@@ -275,9 +290,17 @@ impl Log {
             self.file.unlock()?;
         }
         written?;
-        self.done.insert(record.id.clone());
+        self.done.insert(record.id.clone(), record.contents.clone());
         Ok(())
     }
+}
+
+/// True if a file is empty, or begins as a line does, even as one that is cut short.
+fn is_of_lines(file: &File) -> io::Result<bool> {
+    const BEGIN: &[u8] = b"{\"id\":\"";
+    let mut bytes = [0; BEGIN.len()];
+    let count = file.read_at(&mut bytes, 0)?;
+    Ok(BEGIN.starts_with(bytes.get(..count).unwrap_or_default()))
 }
 
 /// True if the last line of a file has no end.
@@ -306,6 +329,8 @@ fn append(into: &mut impl Write, record: &Record, is_cut: bool) -> io::Result<()
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::super::case::example;
     use super::*;
 

@@ -49,12 +49,7 @@ pub(crate) fn run(args: &Convert) -> Result<()> {
     for warning in &program.warnings {
         files::tell(format_args!("{from}: warning: {warning}"));
     }
-    if let (Ok(from), Ok(to)) = (args.from.canonicalize(), args.to.canonicalize())
-        && from == to
-    {
-        let what = format!("{}: is the file that is being converted", files::name(&args.to));
-        return Err(Failure::new(Exit::Refused, what, "name another").into());
-    }
+    files::check_is_other(&args.to, [&args.from])?;
     files::save(&args.to, &anec, Existing::forced(args.force))?;
     // Names are for `ane` alone: other clients go by position.
     let written = container::open(&anec).with_context(|| files::name(&args.to))?;

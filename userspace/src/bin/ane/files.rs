@@ -104,6 +104,16 @@ impl Existing {
     }
 }
 
+/// Refuses to write over one of the files that are read.
+pub(crate) fn check_is_other<'a>(written: &Path, read: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+    let Ok(target) = written.canonicalize() else { return Ok(()) };
+    if !read.into_iter().any(|path| path.canonicalize().is_ok_and(|path| path == target)) {
+        return Ok(());
+    }
+    let what = format!("{}: is a file that is read", name(written));
+    Err(Failure::new(Exit::Refused, what, "name another file to write").into())
+}
+
 /// Writes the file whole or not at all: a reader never sees half of it.
 pub(crate) fn save(path: &Path, bytes: &[u8], existing: Existing) -> Result<()> {
     save_with(path, existing, |file| file.write_all(bytes))

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use ane::campaign::case::{Case, Limits, Shard};
+use ane::campaign::contents::Contents;
 use ane::campaign::manifest;
 use ane::campaign::pool;
 use ane::campaign::record::{self, Log, Record};
@@ -138,6 +139,11 @@ fn campaign(args: &Campaign, manifest: &Path) -> Result<()> {
     let mut cases = manifest::cases(manifest)
         .advise(Exit::Refused, "`ane help campaign` says what may stand in a manifest")?;
     let all = cases.len();
+    if all == 0 {
+        let what = format!("{}: has no case", files::name(manifest));
+        let advice = "a folder wants .hwx or .anec files, and a manifest programs and seeds";
+        return Err(Failure::new(Exit::Refused, what, advice).into());
+    }
     cases.retain(|case| shard.has(&case.id()));
     limit(args, &mut cases)?;
     if args.list {
@@ -155,8 +161,12 @@ fn campaign(args: &Campaign, manifest: &Path) -> Result<()> {
     }
     let part = cases.len();
     let ids: HashSet<String> = cases.iter().map(Case::id).collect();
+    let mut contents = Contents::default();
+    check_unchanged(&cases, &log, &mut contents, &name)?;
     cases.retain(|case| !log.has(&case.id()));
     let left = cases.len();
+    // As they are before they run: a program that changes meanwhile is another one the next time.
+    cases.iter().for_each(|case| drop(contents.of(case)));
     let program = std::env::current_exe().context("looking for this program")?;
     let worker = || {
         let mut command = Command::new(&program);
@@ -168,7 +178,7 @@ fn campaign(args: &Campaign, manifest: &Path) -> Result<()> {
     let start = Instant::now();
     let mut progress = Progress::new(left, args.quiet);
     let done = pool::run(cases, jobs.unwrap_or(1), worker, |case, outcome| {
-        let record = Record::of(case, outcome);
+        let record = Record { contents: Some(contents.of(case)), ..Record::of(case, outcome) };
         log.append(&record)?;
         progress.step(&record);
         Ok(())
@@ -189,6 +199,15 @@ fn campaign(args: &Campaign, manifest: &Path) -> Result<()> {
     said.push('\n');
     files::print(said.as_bytes())?;
     verdict(&totals)
+}
+
+/// Refuses to go on with lines of programs that are others now.
+fn check_unchanged(cases: &[Case], log: &Log, contents: &mut Contents, name: &str) -> Result<()> {
+    let is_other = |case: &&Case| log.contents(&case.id()).is_some_and(|before| before != contents.of(case));
+    let Some(case) = cases.iter().find(is_other) else { return Ok(()) };
+    let program = ane::decode::printable(&case.program);
+    let what = format!("{name}: {program}, or an array of its case, has changed since it ran");
+    Err(Failure::new(Exit::Refused, what, "name another file with -o, so that all cases run again").into())
 }
 
 /// Puts the limits of the command line above those of the manifest.
@@ -236,6 +255,14 @@ fn report(args: &CampaignReport) -> Result<()> {
     for path in &args.files {
         let bytes = files::read(path)?;
         lines.push(record::read(&bytes[..]).with_context(|| files::name(path))?);
+    }
+    // A part without a case has no line; a file of something else has no other.
+    if let Some(at) = lines.iter().position(|lines| lines.records.is_empty() && lines.damaged > 0) {
+        let what = format!("{}: no line of a campaign", files::name(&args.files[at]));
+        return Err(Failure::new(Exit::Refused, what, "name the files that `ane campaign -o` wrote").into());
+    }
+    for written in args.junit.iter().chain(&args.html) {
+        files::check_is_other(written, &args.files)?;
     }
     let totals = Totals::of(lines);
     if let Some(path) = &args.junit {

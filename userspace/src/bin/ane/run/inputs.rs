@@ -37,7 +37,7 @@ pub(crate) fn gather(args: &Run, session: &Session) -> Result<Vec<Input>> {
             Some(assignment) => read(&assignment.file, surface, args.allow_nan)?,
             None => match args.constant {
                 Some(value) => {
-                    let half = f16::from_f32(value);
+                    let half = constant(value, args.allow_nan)?;
                     (made_up(Tensor::constant_for(surface, half))?, format!("constant {half}"))
                 }
                 None => {
@@ -92,6 +92,20 @@ pub(crate) fn assigned<'a>(
         }
     })?;
     Ok(assigned)
+}
+
+/// The value of `--constant`, as the same value in a file would be taken.
+fn constant(value: f32, allow_nan: bool) -> Result<f16> {
+    let half = f16::from_f32(value);
+    if half.is_nan() && !allow_nan {
+        let what = "--constant is no number";
+        return Err(Failure::new(Exit::Refused, what, "give a number, or run with --allow-nan").into());
+    }
+    if half.is_infinite() && value.is_finite() {
+        let what = format!("--constant {value} is beyond fp16, which ends at {}", f16::MAX);
+        return Err(Failure::new(Exit::Refused, what, "give a smaller number, or inf").into());
+    }
+    Ok(half)
 }
 
 fn read(path: &Path, surface: &Surface<'_>, allow_nan: bool) -> Result<(Tensor, String)> {

@@ -114,6 +114,10 @@ pub(crate) fn run(args: &Run) -> Result<()> {
         Some(path) => Some(Folder::new(path, Existing::forced(args.force))?),
         None => None,
     };
+    if let Some(trace) = &args.trace {
+        let read = args.inputs.iter().map(|assignment| &assignment.file).chain([&args.model]);
+        files::check_is_other(trace, read).context("--trace")?;
+    }
     let name = files::name(&args.model);
     let model = load(&args.model)?;
     let device = device::open(&args.device)?;
