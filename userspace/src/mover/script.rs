@@ -3,6 +3,7 @@
 use ane_uapi::hw::mover::Direction;
 use ane_uapi::hw::mover::model::MODEL;
 use ane_uapi::hw::mover::regs::{Core, MOVER};
+use ane_uapi::hw::mover::transfer::SIZE_MASK;
 use ane_uapi::hw::mover::xmov::{Instruction, THREADS};
 use ane_uapi::hw::space::EngineOffset;
 use ane_uapi::hw::{mmio_map, mover};
@@ -205,10 +206,11 @@ fn command(words: &[&str]) -> Result<Command, String> {
         }
         ["move", source, destination, size, way] => {
             let units = number(size)?;
-            // The register has no more bits, and would move what is left of a larger number.
-            let units = u16::try_from(units)
-                .map_err(|_| format!("{units} units are more than a transfer moves, {}", u16::MAX))?;
-            Ok(Command::Move([number(source)?, number(destination)?, units.into(), direction(way)?]))
+            // The register would move what is left of a larger number.
+            if units > SIZE_MASK {
+                return Err(format!("{units} units are more than a transfer moves, {SIZE_MASK}"));
+            }
+            Ok(Command::Move([number(source)?, number(destination)?, units, direction(way)?]))
         }
         ["xmov", of] => {
             Ok(Command::Xmov { thread: thread(of)?, word: Instruction::encode(false, false).into_bits() })
