@@ -34,8 +34,8 @@ pub struct Tolerance {
 /// assert!(compare(&[2], &a, &[2], &b, Tolerance { ulps: 1, absolute: 0.0 }).is_same());
 /// ```
 pub fn compare(a_shape: &[u64], a: &[f16], b_shape: &[u64], b: &[f16], tolerance: Tolerance) -> Comparison {
-    let elements = |halves: &[f16]| halves.iter().map(|&half| Element::Half(half)).collect::<Vec<_>>();
-    compare_each((a_shape, elements(a).into_iter()), (b_shape, elements(b).into_iter()), tolerance)
+    let elements = |halves| <[f16]>::iter(halves).copied().map(Element::Half);
+    compare_each((a_shape, elements(a)), (b_shape, elements(b)), tolerance)
 }
 
 /// An element of an array.
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Compares arrays of other numbers, of which those beside `half` may be halves.
+    /// Compares an array of other numbers with one of halves, or with another of those.
     fn of_others(a: &[f64], b: &[f64], is_b_half: bool, tolerance: Tolerance) -> Comparison {
         let shape = [a.len() as u64];
         let element = |value: &f64| {
