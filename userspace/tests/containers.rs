@@ -426,6 +426,24 @@ fn elements_and_strides_that_the_format_cannot_say_are_refused() {
     assert_eq!(error, "input \"image2\" has N stride 0x2000, which is 0x1000 in an ANEC");
 }
 
+/// A reader of the ANEC goes by the formats of the ports, and would find two elements where the object has one.
+#[test]
+fn tasks_that_move_bytes_where_the_object_says_halves_are_refused() {
+    /// The first registers of the ports for the source and the destination, and how many a full descriptor sets.
+    const PORTS: [(u32, u32); 2] = [(0x13800, 28), (0x17800, 7)];
+    let mut older = Object::older();
+    for (address, count) in PORTS {
+        let record = ((count - 1) << 26 | address).to_le_bytes();
+        let at = older.stream.windows(4).position(|word| word == record).expect("a record of the port");
+        // Without the switch a port moves nothing, and its format says nothing.
+        put32(&mut older.stream, at + 4, 1);
+    }
+    let file = older.link();
+    let error = convert::image(&open(&file)).expect_err("not convertible").to_string();
+    assert!(error.starts_with("the tasks move output \"probs@output\" as bytes"), "{error}");
+    check(&file);
+}
+
 /// Sound files of both kinds.
 fn sound() -> Vec<Vec<u8>> {
     let mut files = vec![Object::older().link(), Object::newer().link(), Object::selection().link()];

@@ -56,6 +56,12 @@ pub enum Error {
         "the tasks write {name:?}, which the object calls an input: an ANEC has nothing to say that with"
     )]
     WrittenInput { name: String },
+    #[error(
+        "the tasks move {direction} {name:?} as bytes, and the object says that its elements are fp16: an ANEC has nothing to say \
+         that with",
+        direction = direction.name()
+    )]
+    MovedAsBytes { direction: Direction, name: String },
     #[error(transparent)]
     Write(#[from] anec::WriteError),
 }
@@ -94,7 +100,7 @@ pub fn image<'a>(program: &Program<'a>) -> Result<Image<'a>, Error> {
     let constants =
         constants.and_then(|index| program.constants.get(index)).map_or(&[][..], |found| found.bytes);
     let stream = with_aligned_end(rebound(program, &uses, &binding)?, constants);
-    check_directions(&stream, program, &outputs, &inputs)?;
+    check_tasks_agree(&stream, program, &outputs, &inputs)?;
     let layouts = |surfaces: &[&Surface<'_>]| -> Result<Vec<_>, Error> {
         surfaces.iter().map(|surface| layout(surface)).collect()
     };
@@ -111,9 +117,10 @@ pub fn image<'a>(program: &Program<'a>) -> Result<Image<'a>, Error> {
     })
 }
 
-/// Refuses tasks that write what the object calls an input. A reader of the ANEC, which has no table of directions, goes by the
-/// tasks, and would give the names to other surfaces.
-fn check_directions(
+/// Refuses tasks that write what the object calls an input, or move as bytes what it calls halves. A reader of the ANEC, which
+/// has no table of directions and elements, goes by the tasks: it would give the names to other surfaces, and take two
+/// elements for one.
+fn check_tasks_agree(
     stream: &[u8],
     program: &Program<'_>,
     outputs: &[&Surface<'_>],
@@ -121,12 +128,20 @@ fn check_directions(
 ) -> Result<(), Error> {
     let (first_task_bytes, tasks, first) = (program.first_task_bytes, program.task_count, anec::SURFACES_BAR);
     let told = Roles::of_tasks(stream, first_task_bytes, tasks, first, outputs.len(), inputs.len());
-    // Inputs follow the outputs.
-    let input = |bar: u8| inputs.get(usize::from(bar.checked_sub(first)?).checked_sub(outputs.len())?);
-    match told.and_then(|told| told.outputs.iter().find_map(input)) {
-        Some(surface) => Err(Error::WrittenInput { name: super::excerpt::excerpt(&surface.name) }),
-        None => Ok(()),
+    let Some(told) = told else { return Ok(()) };
+    for (direction, surfaces) in [(Direction::Output, outputs), (Direction::Input, inputs)] {
+        for (index, surface) in surfaces.iter().enumerate() {
+            let Some(bar) = anec::bar_of(direction, index, outputs.len()) else { continue };
+            let name = || super::excerpt::excerpt(&surface.name);
+            if direction == Direction::Input && told.outputs.contains(bar) {
+                return Err(Error::WrittenInput { name: name() });
+            }
+            if surface.element == Element::Half && told.bytes.contains(bar) {
+                return Err(Error::MovedAsBytes { direction, name: name() });
+            }
+        }
     }
+    Ok(())
 }
 
 /// The BAR of the ANEC for each BAR of the object.
