@@ -13,7 +13,6 @@ use ane_uapi::register::{Field, Register, Show};
 use half::f16;
 
 use crate::container::{self, LaterGeneration, Program};
-use crate::decode::is_signed;
 use crate::task::{ChainError, Task};
 use crate::tensor::Conversion;
 
@@ -296,17 +295,17 @@ fn valued(field: &Field, words: &str) -> Option<u32> {
             float().and_then(half).map(|half| half.to_bits().into())
         }
         Show::Single if !words.starts_with("0x") => float().and_then(single).map(f32::to_bits),
-        Show::Bytes(shift) => units(field, words, shift),
+        Show::Bytes(shift) => units(number(words)?, shift),
+        Show::SignedBytes(shift) => match words.strip_prefix('-') {
+            Some(digits) => units(number(digits)?.wrapping_neg(), shift),
+            None => units(number(words)?, shift),
+        },
         _ => number(words),
     }
 }
 
-/// The units of a quantity that is given in bytes, as it is shown. It may be negative where a stride may lead backwards.
-fn units(field: &Field, words: &str, shift: u8) -> Option<u32> {
-    let bytes = match words.strip_prefix('-') {
-        Some(digits) if is_signed(field) => number(digits)?.wrapping_neg(),
-        _ => number(words)?,
-    };
+/// The units of a quantity that is given in bytes, as it is shown.
+fn units(bytes: u32, shift: u8) -> Option<u32> {
     let units = bytes.checked_shr(shift.into())?;
     (units.checked_shl(shift.into())? == bytes).then_some(units)
 }
@@ -321,7 +320,7 @@ fn wanted(field: &Field, most: u32) -> String {
             format!("a number such as 1.5, of at most {}, or its bits, up to {most:#x}, with 0x", f16::MAX)
         }
         Show::Single => format!("a number such as 1.5, or its bits, up to {most:#x}, with 0x"),
-        Show::Bytes(shift) => format!(
+        Show::Bytes(shift) | Show::SignedBytes(shift) => format!(
             "bytes, a multiple of {}, up to {:#x}",
             1_u64.wrapping_shl(shift.into()),
             u64::from(most).wrapping_shl(shift.into())

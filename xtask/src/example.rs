@@ -12,7 +12,7 @@ use ane_uapi::hw::dart::aperture::PAGE_SIZE;
 use ane_uapi::hw::td::common::{self, ElementFormat, TaskClass};
 use ane_uapi::hw::td::neural::{self, KernelFormat, NonlinearMode, OpMode};
 use ane_uapi::hw::td::planar::{self, Operation, SecondSource};
-use ane_uapi::hw::td::words::{ChipBytes, DmaBytes};
+use ane_uapi::hw::td::words::{ChipBytes, DmaStride};
 use ane_uapi::hw::td::{self, STREAM_ALIGN, kernel_dma, l2, tile_destination, tile_source};
 
 const CHANNELS: u32 = 16;
@@ -64,8 +64,8 @@ fn task_stream() -> Vec<u8> {
     stream
 }
 
-fn memory(bytes: u32) -> DmaBytes {
-    DmaBytes::new().with_units(bytes >> 6)
+fn memory(bytes: u32) -> DmaStride {
+    DmaStride::new().with_units(bytes >> 6)
 }
 
 fn chip(bytes: u32) -> ChipBytes {

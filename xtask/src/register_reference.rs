@@ -108,7 +108,7 @@ fn values(field: &Field) -> String {
                 codes.iter().map(|Code { value, name, .. }| format!("`{value:#x}` {name}")).collect();
             format!(" {}.", list.join(", "))
         }
-        Show::Bytes(shift) => format!(" In units of {} bytes.", 1_u64 << shift),
+        Show::Bytes(shift) | Show::SignedBytes(shift) => format!(" In units of {} bytes.", 1_u64 << shift),
         Show::Log2 => " As a power of two.".to_owned(),
         Show::Log2PlusOne => " As a power of two plus one; 0 is none.".to_owned(),
         Show::Half => " fp16.".to_owned(),

@@ -78,6 +78,8 @@ pub enum Show {
     Hex,
     /// A multiple of a power of two, shown in bytes: field value shifted left by this.
     Bytes(u8),
+    /// The same of a field whose uppermost bit, bit 31 of the word, is a sign.
+    SignedBytes(u8),
     /// An IEEE 754 half.
     Half,
     /// An IEEE 754 single.

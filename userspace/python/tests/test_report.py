@@ -65,9 +65,13 @@ addEventListener("load", () => {
     found.views.push([view.dataset.view, view.textContent.length, view.querySelectorAll("[data-task]").length]);
     for (const input of view.querySelectorAll("input")) {
       if (input.type === "checkbox") input.checked = !input.checked;
-      if (input.type === "range") input.value = 3;
+      if (input.type === "range") input.value = input.max;
       input.dispatchEvent(new Event("change"));
       measure();
+      for (const svg of view.querySelectorAll("svg")) {
+        const { x, width } = svg.getBBox();
+        if (x + width > svg.width.baseVal.value + 1) found.errors.push("a picture of view " + i + " is cut at its right");
+      }
     }
     // Every node leads to its task; every register opens.
     for (let n = 0; n < Math.min(view.querySelectorAll("[data-task]").length, 40); n += 1) {
@@ -219,7 +223,9 @@ SINGLES = ["0x00000001", "0xff7fffff", "0x3dcccccd", "0x7f800000", "0x80000000"]
 @browser
 @pytest.mark.parametrize(("half", "single"), list(zip(HALVES, SINGLES)))
 def test_registers_of_the_page_are_those_of_the_decoder(network: Path, tmp_path: Path, half: str, single: str) -> None:
-    changes = ("--set", f"BiasScale={half}", "--set", f"FinalScale={single}")
+    changes = ["--set", f"BiasScale={half}", "--set", f"FinalScale={single}"]
+    # A base has no sign, and a stride has.
+    changes += ["--set", "SrcBaseAddr1=0xffffffc0", "--set", "SrcPlaneStride1=0xffffffc0"]
     patched = patch(network, tmp_path / "patched.anec", "--task", "1", *changes)
     shown = probed(report(tmp_path, patched), REGISTERS, 1280)
     decoded = subprocess.run([command(), "decode", "--json", patched], check=True, capture_output=True, text=True).stdout

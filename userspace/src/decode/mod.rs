@@ -24,8 +24,8 @@ pub use program::{BarReport, ConstantsReport, ProgramReport, SurfaceReport, is_u
 pub use registers::RegisterFile;
 pub use stream::{Streamed, TaskReports};
 pub use task::{BaseReport, BlockReport, FieldReport, RegisterReport, TaskReport};
+pub(crate) use value::shown;
 pub use value::{Address, Word};
-pub(crate) use value::{is_signed, shown};
 
 use crate::container::{LaterGeneration, Program};
 use crate::task::{ChainError, Task};

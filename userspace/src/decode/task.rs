@@ -244,7 +244,7 @@ impl Wording {
             (_, Show::Codes(_)) => Self::Named,
             (1, _) => Self::Flag,
             (32, Show::Hex) => Self::WholeWord,
-            (_, Show::Bytes(_)) => Self::Quantity,
+            (_, Show::Bytes(_) | Show::SignedBytes(_)) => Self::Quantity,
             _ => Self::Named,
         }
     }

@@ -41,7 +41,8 @@ pub(crate) fn shown(field: &Field, value: u32) -> String {
     match field.show {
         Show::Decimal => value.to_string(),
         Show::Hex => format!("{value:#x}"),
-        Show::Bytes(shift) => bytes(field, value, shift),
+        Show::Bytes(shift) => format!("{:#x} bytes", u64::from(value) << shift),
+        Show::SignedBytes(shift) => signed_bytes(value, shift),
         Show::Half => number(f16::from_bits(value as u16).to_f64(), value),
         Show::Single => number(f32::from_bits(value).into(), value),
         Show::Log2 => power(value),
@@ -62,19 +63,11 @@ fn power(exponent: u32) -> String {
     }
 }
 
-/// Whether a quantity in bytes is signed, as all are that reach bit 31: strides may lead backwards.
-pub(crate) const fn is_signed(field: &Field) -> bool {
-    field.low + field.bits == 32
-}
-
-/// A stride or an offset.
-fn bytes(field: &Field, value: u32, shift: u8) -> String {
-    let bytes = value << shift;
-    if is_signed(field) && bytes.cast_signed() < 0 {
-        format!("-{:#x} bytes", bytes.cast_signed().unsigned_abs())
-    } else {
-        format!("{bytes:#x} bytes")
-    }
+/// A stride, which may lead backwards.
+fn signed_bytes(value: u32, shift: u8) -> String {
+    let bytes = (value << shift).cast_signed();
+    let minus = if bytes < 0 { "-" } else { "" };
+    format!("{minus}{:#x} bytes", bytes.unsigned_abs())
 }
 
 /// A floating-point number, with its bits where the number alone does not give them back.
@@ -106,7 +99,8 @@ mod tests {
     }
 
     #[test]
-    fn stride_is_shown_in_bytes_and_may_be_negative() {
+    fn stride_is_shown_in_bytes_and_may_be_negative_and_an_address_may_not() {
+        assert_eq!(show(&tile_source::BASE_ADDR1.info, "units", 0xffff_ffc0), "0xffffffc0 bytes");
         assert_eq!(show(&tile_source::ROW_STRIDE1.info, "units", 0x40), "0x40 bytes");
         assert_eq!(show(&tile_source::ROW_STRIDE1.info, "units", 0xffff_ffc0), "-0x40 bytes");
     }

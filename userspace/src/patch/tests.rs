@@ -132,10 +132,12 @@ fn number_that_decode_shows_is_the_one_that_is_set() {
                 let show = known.fields.iter().find(|known| known.name == field.name).unwrap().show;
                 let value = match show {
                     Show::Log2 | Show::Log2PlusOne => continue,
-                    Show::Bytes(_) => field.shown.strip_suffix(" bytes").unwrap().to_owned(),
+                    Show::Bytes(_) | Show::SignedBytes(_) => {
+                        field.shown.strip_suffix(" bytes").unwrap().to_owned()
+                    }
                     _ => field.shown.clone(),
                 };
-                kinds[usize::from(matches!(show, Show::Bytes(_)))] += 1;
+                kinds[usize::from(matches!(show, Show::Bytes(_) | Show::SignedBytes(_)))] += 1;
                 let edit = Edit {
                     register: register.name.unwrap().to_owned(),
                     index: register.index.unwrap_or(0),

@@ -54,13 +54,14 @@
     return minus + (point > 0 ? all.padEnd(point, "0") : "0." + "0".repeat(-point) + all);
   }
 
-  // The number of a field as text: `how` is a name, the shift of a number of bytes, or the names of codes.
-  function shown(how, value, reachesSign) {
+  // The number of a field as text: `how` is a name, the shift of a number of bytes (negative if they have a sign), or the names
+  // of codes.
+  function shown(how, value) {
     const power = (exponent) => "2^" + exponent + (exponent < 32 ? " = " + 2 ** exponent : "");
     if (typeof how === "object") return value in how ? how[value] : value + " (unknown)";
     if (typeof how === "number") {
-      const bytes = (value << how) >>> 0;
-      return (reachesSign && bytes >>> 31 ? "-" + hex(2 ** 32 - bytes) : hex(bytes)) + " bytes";
+      const bytes = value * 2 ** Math.abs(how);
+      return (how < 0 && bytes >= 2 ** 31 ? "-" + hex(2 ** 32 - bytes) : hex(bytes)) + " bytes";
     }
     if (how === "hex") return hex(value);
     if (how === "half" || how === "single") return float(value, how === "half");
@@ -74,7 +75,7 @@
     const unknown = (word & (register ? register.unknown || 0 : -1)) >>> 0, fields = [];
     for (const [name, low, bits, how] of register ? register.fields : []) {
       const value = (word >>> low) & (2 ** bits - 1), number = value >>> 0;
-      if (number || typeof how === "object") fields.push([name, shown(how, number, low + bits === 32)]);
+      if (number || typeof how === "object") fields.push([name, shown(how, number)]);
     }
     if (unknown) fields.push(["bits that no source explains", hex(unknown, 8)]);
     return fields;
@@ -205,8 +206,9 @@
     const walk = side.walk, left = 150, lane = 26, wide = Math.max(300, view.clientWidth / (view.clientWidth > 1000 ? data.sides.length : 1) - 60 - left);
     // Tasks that are not shown take no room.
     const cycles = walk.tasks.reduce((sum, task) => sum + task.cycles, 0);
-    const width = left + wide * state.zoom, scale = (wide * state.zoom) / Math.max(cycles, 1);
-    const svg = s("svg", { width: Math.min(width + 8, 60000), height: parts.length * lane + 44, role: "group", "aria-label": "timeline" });
+    // A picture that is wider is drawn by no browser. All of the time is in it, less far apart than was asked for.
+    const length = Math.min(wide * state.zoom, 60000 - left - 8), scale = length / Math.max(cycles, 1);
+    const svg = s("svg", { width: left + length + 8, height: parts.length * lane + 44, role: "group", "aria-label": "timeline" });
     let begin = 0;
     for (const task of walk.tasks) {
       if (!task.cycles) continue;
@@ -225,9 +227,9 @@
     }
     parts.forEach((part, line) => svg.append(s("text", { x: 0, y: 34 + line * lane }, part)));
     // Few numbers where there is little room, so that they do not meet.
-    const steps = wide * state.zoom < 420 ? 2 : 4;
+    const steps = length < 420 ? 2 : 4;
     for (let i = 0; i <= steps; i += 1) {
-      const x = left + (wide * state.zoom * i) / steps;
+      const x = left + (length * i) / steps;
       svg.append(s("text", { class: "dim", x, "text-anchor": i ? "end" : "start", y: parts.length * lane + 38 },
         Math.round((cycles * i) / steps).toLocaleString("en") + (i === steps ? " cycles" : "")));
     }

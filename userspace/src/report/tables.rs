@@ -74,7 +74,8 @@ impl Meaning {
     }
 }
 
-/// A word for the script; of codes, an object from numbers to names; of bytes, the number of bits to shift by.
+/// A word for the script; of codes, an object from numbers to names; of bytes, the number of bits to shift by,
+/// less than zero if they have a sign.
 #[derive(Clone, Copy, Debug)]
 struct Shown(Show);
 
@@ -82,6 +83,7 @@ impl Serialize for Shown {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let name = match self.0 {
             Show::Bytes(shift) => return serializer.serialize_u8(shift),
+            Show::SignedBytes(shift) => return serializer.serialize_i16(-i16::from(shift)),
             Show::Codes(codes) => {
                 return serializer.collect_map(codes.iter().map(|code| (code.value, code.name)));
             }

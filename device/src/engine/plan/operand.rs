@@ -1,6 +1,6 @@
 //! Operands and results: how large they are, and where their elements lie.
 
-use ane_uapi::hw::td::words::{ChipBytes, DmaBytes};
+use ane_uapi::hw::td::words::{ChipBytes, DmaStride};
 
 use crate::engine::numerics::double;
 
@@ -158,7 +158,7 @@ pub struct MemoryPlace {
 
 impl MemoryPlace {
     /// The place that four strides name: of rows, planes, depths and groups.
-    pub(super) const fn new(strides: [DmaBytes; 4], interleave: u8, depths: u32, element: Element) -> Self {
+    pub(super) const fn new(strides: [DmaStride; 4], interleave: u8, depths: u32, element: Element) -> Self {
         let [row, plane, depth, group] = strides;
         Self {
             row_stride: row.bytes(),

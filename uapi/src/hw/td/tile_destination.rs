@@ -6,7 +6,7 @@
 
 use super::BASE;
 use super::tile_source::MemoryFormat;
-use super::words::DmaBytes;
+use super::words::{DmaBytes, DmaStride};
 use crate::register::Show;
 use crate::{layout, registers};
 
@@ -72,13 +72,13 @@ registers! {
     /// Added to the address in the BAR that WBase names.
     BASE_ADDR "DstBaseAddr" @ 0x17804: DmaBytes, ReadWrite, Derived, "td 4.6";
     /// Bytes from one row to the next.
-    ROW_STRIDE "DstRowStride" @ 0x17808: DmaBytes, ReadWrite, Derived, "td 4.6";
+    ROW_STRIDE "DstRowStride" @ 0x17808: DmaStride, ReadWrite, Derived, "td 4.6";
     /// Bytes from one plane to the next.
-    PLANE_STRIDE "DstPlaneStride" @ 0x1780c: DmaBytes, ReadWrite, Derived, "td 4.6";
+    PLANE_STRIDE "DstPlaneStride" @ 0x1780c: DmaStride, ReadWrite, Derived, "td 4.6";
     /// Bytes from one depth to the next.
-    DEPTH_STRIDE "DstDepthStride" @ 0x17810: DmaBytes, ReadWrite, Derived, "td 4.6";
+    DEPTH_STRIDE "DstDepthStride" @ 0x17810: DmaStride, ReadWrite, Derived, "td 4.6";
     /// Bytes from one batch to the next.
-    GROUP_STRIDE "DstGroupStride" @ 0x17814: DmaBytes, ReadWrite, Derived, "td 4.3, 4.6";
+    GROUP_STRIDE "DstGroupStride" @ 0x17814: DmaStride, ReadWrite, Derived, "td 4.3, 4.6";
     /// Format in memory.
     FMT "DstFmt" @ 0x17818: DestinationFmt, ReadWrite, Derived, "td 4.6, 10, delta 4";
 }

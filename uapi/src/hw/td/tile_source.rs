@@ -5,7 +5,7 @@
 //! with `I` the interleave, 1 in the plain case. The BAR is the one that the header's RBase0 or RBase1 names.
 
 use super::BASE;
-use super::words::{DmaBytes, Unexplained};
+use super::words::{DmaBytes, DmaStride, Unexplained};
 use crate::register::Show;
 use crate::{codes, layout, registers};
 
@@ -93,23 +93,23 @@ registers! {
     /// Added to the address in the BAR that RBase0 names.
     BASE_ADDR1 "SrcBaseAddr1" @ 0x13808: DmaBytes, ReadWrite, Derived, "td 4.5";
     /// Bytes from one row of source 1 to the next.
-    ROW_STRIDE1 "SrcRowStride1" @ 0x1380c: DmaBytes, ReadWrite, Derived, "td 4.5";
+    ROW_STRIDE1 "SrcRowStride1" @ 0x1380c: DmaStride, ReadWrite, Derived, "td 4.5";
     /// Bytes from one plane of source 1 to the next.
-    PLANE_STRIDE1 "SrcPlaneStride1" @ 0x13810: DmaBytes, ReadWrite, Derived, "td 4.5";
+    PLANE_STRIDE1 "SrcPlaneStride1" @ 0x13810: DmaStride, ReadWrite, Derived, "td 4.5";
     /// Bytes from one depth of source 1 to the next.
-    DEPTH_STRIDE1 "SrcDepthStride1" @ 0x13814: DmaBytes, ReadWrite, Derived, "td 4.5";
+    DEPTH_STRIDE1 "SrcDepthStride1" @ 0x13814: DmaStride, ReadWrite, Derived, "td 4.5";
     /// Bytes from one batch of source 1 to the next.
-    GROUP_STRIDE1 "SrcGroupStride1" @ 0x13818: DmaBytes, ReadWrite, Derived, "td 4.3, 4.5";
+    GROUP_STRIDE1 "SrcGroupStride1" @ 0x13818: DmaStride, ReadWrite, Derived, "td 4.3, 4.5";
     /// Added to the address in the BAR that RBase1 names.
     BASE_ADDR2 "SrcBaseAddr2" @ 0x1381c: DmaBytes, ReadWrite, Derived, "td 4.5";
     /// Bytes from one row of source 2 to the next.
-    ROW_STRIDE2 "SrcRowStride2" @ 0x13820: DmaBytes, ReadWrite, Derived, "td 4.5";
+    ROW_STRIDE2 "SrcRowStride2" @ 0x13820: DmaStride, ReadWrite, Derived, "td 4.5";
     /// Bytes from one plane of source 2 to the next.
-    PLANE_STRIDE2 "SrcPlaneStride2" @ 0x13824: DmaBytes, ReadWrite, Derived, "td 4.5";
+    PLANE_STRIDE2 "SrcPlaneStride2" @ 0x13824: DmaStride, ReadWrite, Derived, "td 4.5";
     /// Bytes from one depth of source 2 to the next.
-    DEPTH_STRIDE2 "SrcDepthStride2" @ 0x13828: DmaBytes, ReadWrite, Derived, "td 4.5";
+    DEPTH_STRIDE2 "SrcDepthStride2" @ 0x13828: DmaStride, ReadWrite, Derived, "td 4.5";
     /// Bytes from one batch of source 2 to the next.
-    GROUP_STRIDE2 "SrcGroupStride2" @ 0x1382c: DmaBytes, ReadWrite, Derived, "td 4.3, 4.5";
+    GROUP_STRIDE2 "SrcGroupStride2" @ 0x1382c: DmaStride, ReadWrite, Derived, "td 4.3, 4.5";
     /// Not explained by any source.
     UNEXPLAINED_13830 "Src13830" @ 0x13830 [2; 4]: Unexplained, ReadWrite, Predicted, "td 4.5 is silent";
     /// Format of source 1 in memory.

@@ -4,7 +4,7 @@ use crate::layout;
 use crate::register::Show;
 
 layout! {
-    /// A byte stride or offset of a tile or kernel DMA port.
+    /// A byte offset of a tile or kernel DMA port.
     ///
     /// The engine looks at bits 31:6 only: an offset that is not a multiple of 64 bytes acts as the next
     /// lower multiple (measured on BaseAddr of source 1).
@@ -17,7 +17,27 @@ layout! {
 }
 
 impl DmaBytes {
-    /// The offset or stride as the engine sees it.
+    /// The offset as the engine sees it.
+    pub const fn bytes(self) -> u32 {
+        self.units() << 6
+    }
+}
+
+layout! {
+    /// A byte stride of a tile DMA port.
+    ///
+    /// The engine looks at bits 31:6 only, as for [`DmaBytes`]. They are a signed number for the drivers of macOS; no program
+    /// is known that leads backwards, and the device takes them as one without a sign.
+    pub struct DmaStride {
+        /// Ignored by the engine.
+        #[bits(6)] ignored: u8 => Show::Hex; Measured,
+        /// Bytes, in units of 64.
+        #[bits(26)] units: u32 => Show::SignedBytes(6)
+    }
+}
+
+impl DmaStride {
+    /// The stride as the engine sees it.
     pub const fn bytes(self) -> u32 {
         self.units() << 6
     }

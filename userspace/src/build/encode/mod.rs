@@ -175,7 +175,11 @@ fn kernel_dma(placed: &PlacedPass<'_>, neural: &Neural, descriptor: &mut Descrip
         // Both fit: the section is at most 2^32 bytes.
         descriptor
             .set_at(&kernel_dma::COEFF_DMA_CONFIG, channel, CoeffDmaConfig::from_bits(RUNS))
-            .set_at(&kernel_dma::COEFF_BASE_ADDR, channel, memory_bytes(chunk.base))
+            .set_at(
+                &kernel_dma::COEFF_BASE_ADDR,
+                channel,
+                DmaBytes::new().with_units(memory_units(chunk.base)),
+            )
             .set_at(&kernel_dma::COEFF_BFR_SIZE, channel, CoeffBfrSize::new().with_bytes(chunk.bytes as u32));
     }
 }
@@ -195,9 +199,9 @@ fn chunks(placed: &PlacedPass<'_>, neural: &Neural) -> Vec<Chunk> {
     }
 }
 
-/// The word of a number of bytes in memory, below 2^32.
-fn memory_bytes(bytes: u64) -> DmaBytes {
-    DmaBytes::new().with_units((bytes >> 6) as u32)
+/// The units of a number of bytes in memory, below 2^32.
+fn memory_units(bytes: u64) -> u32 {
+    (bytes >> 6) as u32
 }
 
 /// The word of a number of bytes on chip, at most 2 MB.

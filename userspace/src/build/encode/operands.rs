@@ -5,11 +5,11 @@ use ane_uapi::hw::td::neural::OpMode;
 use ane_uapi::hw::td::planar::Reduction;
 use ane_uapi::hw::td::tile_destination::{self as destination, DestinationDmaConfig, DestinationFmt};
 use ane_uapi::hw::td::tile_source::{self as source, Inert13840, MemoryFormat, SourceDmaConfig, SourceFmt};
-use ane_uapi::hw::td::words::{ChipBytes, DmaBytes};
+use ane_uapi::hw::td::words::{ChipBytes, DmaBytes, DmaStride};
 use ane_uapi::register::Reg;
 
 use super::super::pass::Work;
-use super::{ChipWords, MemoryWords, PlacedPass, Side, chip_bytes, memory_bytes};
+use super::{ChipWords, MemoryWords, PlacedPass, Side, chip_bytes, memory_units};
 use crate::task::Descriptor;
 
 /// Switches of a source port that runs, with the cache hints of compilers; of one for source 2, whose enable stays
@@ -18,29 +18,25 @@ const PORT_RUNS: u32 = 0x0003_3881;
 const PORT_SECOND: u32 = 0x0003_3880;
 const PORT_UNUSED: u32 = 0x0000_8880;
 
-/// Registers of one source port: base, row, plane, depth, group.
-type Port = [Reg<DmaBytes>; 5];
-const PORT1: Port = [
+/// Registers of one port: the base, and the strides of rows, planes, depths and groups.
+type Port = (Reg<DmaBytes>, [Reg<DmaStride>; 4]);
+const PORT1: Port = (
     source::BASE_ADDR1,
-    source::ROW_STRIDE1,
-    source::PLANE_STRIDE1,
-    source::DEPTH_STRIDE1,
-    source::GROUP_STRIDE1,
-];
-const PORT2: Port = [
+    [source::ROW_STRIDE1, source::PLANE_STRIDE1, source::DEPTH_STRIDE1, source::GROUP_STRIDE1],
+);
+const PORT2: Port = (
     source::BASE_ADDR2,
-    source::ROW_STRIDE2,
-    source::PLANE_STRIDE2,
-    source::DEPTH_STRIDE2,
-    source::GROUP_STRIDE2,
-];
-const PORT_OUT: Port = [
+    [source::ROW_STRIDE2, source::PLANE_STRIDE2, source::DEPTH_STRIDE2, source::GROUP_STRIDE2],
+);
+const PORT_OUT: Port = (
     destination::BASE_ADDR,
-    destination::ROW_STRIDE,
-    destination::PLANE_STRIDE,
-    destination::DEPTH_STRIDE,
-    destination::GROUP_STRIDE,
-];
+    [
+        destination::ROW_STRIDE,
+        destination::PLANE_STRIDE,
+        destination::DEPTH_STRIDE,
+        destination::GROUP_STRIDE,
+    ],
+);
 
 /// Registers of one operand on chip: base, channel, row, depth, group.
 type OnChip = [Reg<ChipBytes>; 5];
@@ -174,11 +170,11 @@ fn goes_straight_out(placed: &PlacedPass<'_>) -> bool {
     placed.result.memory.is_some() && !placed.assembled && !multiplies
 }
 
-fn port(registers: &Port, memory: Option<MemoryWords>, descriptor: &mut Descriptor) {
+fn port((base, strides): &Port, memory: Option<MemoryWords>, descriptor: &mut Descriptor) {
     let Some(memory) = memory else { return };
-    let bytes = [memory.base, memory.row, memory.plane, memory.depth, memory.group];
-    for (register, bytes) in registers.iter().zip(bytes) {
-        descriptor.set(register, memory_bytes(bytes));
+    descriptor.set(base, DmaBytes::new().with_units(memory_units(memory.base)));
+    for (register, bytes) in strides.iter().zip([memory.row, memory.plane, memory.depth, memory.group]) {
+        descriptor.set(register, DmaStride::new().with_units(memory_units(bytes)));
     }
 }
 
