@@ -236,7 +236,9 @@ extern "C" {
 #define ANE_KERNEL_DMA_STREAM_BFR_SIZE_COUNT 4
 
 /*
- * The common block: shapes, convolution geometry, the task's class.
+ * The common block: shapes, convolution geometry, the task's class. Tasks write it at these
+ * addresses. The container answers not there but where it is repeated, 0x800 below each other
+ * block: at 0x4000, 0x8000, 0xc000, 0x13000, 0x17000, 0x1f000.
  */
 
 /* Width and height of the input. */

@@ -86,7 +86,9 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Man
     let failed = |why| ManifestError::File { path: folder.to_owned(), why };
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        let is_program = path.extension().is_some_and(|kind| kind == "hwx" || kind == "anec");
+        let is_program = path
+            .extension()
+            .is_some_and(|kind| ["hwx", "anec"].iter().any(|known| kind.eq_ignore_ascii_case(known)));
         if is_program && path.is_file() {
             if found.len() >= CASES_MAX {
                 return Err(ManifestError::TooMany);
