@@ -70,6 +70,10 @@ fn more_unicast_outputs_than_channels_hang() {
 fn coefficients_from_an_idle_first_channel_hang() {
     assert_eq!(hang(&[RELU, &[(0xc804, 0x0010_0000)]]), 0x1_f808);
     assert_eq!(hang(&[RELU, &[(0xc804, 0x0012_000c)]]), 0x1_f808);
+    // Also where the other channels do not say how the planes are stored: here those of two lanes.
+    let idle: Words<'_> = &[(0x1_f808, 0x80)];
+    assert_eq!(hang(&[RELU, CONVOLUTION, idle]), 0x1_f808);
+    assert_eq!(hang(&[RELU, CONVOLUTION, &[(0x1c, 0x5000_a421)], idle]), 0x1_f808);
 }
 
 #[test]

@@ -166,6 +166,30 @@ fn source_2_that_is_not_there_has_no_relu_and_bytes_are_not_passed_on() {
 }
 
 #[test]
+fn source_2_from_memory_needs_the_enable_of_the_first_port() {
+    // Source 1 lies on chip.
+    let layers = [RELU, SUM, &[(0x4804, 0x0150_0170)]];
+    assert_eq!(planned(&layers).err(), None);
+    let disabled: Words<'_> = &[(0x1_3800, 0x0003_3880)];
+    assert_eq!(refusal(&[&layers[..], &[disabled]].concat()), (Category::Undefined, 0x1_3800, 1));
+}
+
+#[test]
+fn result_that_is_passed_on_needs_a_task_that_takes_it() {
+    let handover = |layers: &[Words<'_>], is_passed, is_last| {
+        let registers = registers(layers);
+        let verdict = planned(layers).unwrap().pass.check_handover(&registers, is_passed, is_last);
+        verdict.map_err(|verdict| (verdict.category, verdict.address, verdict.bits))
+    };
+    let (passes, takes): (Words<'_>, Words<'_>) =
+        (&[(0x4830, 0x0050_017b), (0x1_7800, 0x0400_00c0)], &[(0x4804, 0x0050_0173)]);
+    assert_eq!(handover(&[RELU, passes], false, false), Ok(()));
+    assert_eq!(handover(&[RELU, passes], false, true), Err((Category::Undefined, 0x4830, 3)));
+    assert_eq!(handover(&[RELU, takes], true, true), Ok(()));
+    assert_eq!(handover(&[RELU], true, true), Err((Category::Undefined, 0x4804, 3)));
+}
+
+#[test]
 fn operand_that_leaves_the_chip_is_refused() {
     // On chip, 77 columns from the last 16 bytes.
     let found = refusal(&[RELU, &[(0x4804, 0), (0x4808, 0x1f_fff0)]]);

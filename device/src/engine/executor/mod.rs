@@ -167,6 +167,8 @@ impl<M: GuestMemory + Clone + Send + 'static> Engine<M> for Executor<M> {
             self.keep_passed(task);
             let costed = self.plan(task, registers)?;
             let pass = &costed.plan.pass;
+            let is_last = task.index.saturating_add(1) >= task.tasks;
+            pass.check_handover(registers, self.chip.passed.is_some(), is_last)?;
             let others_wait = self.bell.is_some();
             let is_long = others_wait && self.compute.is_long_in_all(pass);
             let mut begun = None;

@@ -125,6 +125,8 @@ pub(super) fn kernel(
     if cfg.sparse() {
         kernel.sparse = Some(sparse(task, convolution, &kernel, repeats)?);
     }
+    // Before anything else that the channels say: without it the task hangs, whatever that is.
+    check_runs(task, 0)?;
     let kernel = divided(task, padded(task, kernel)?)?;
     check_master(task, kernel.sparse.is_some())?;
     convolution.lanes = kernel.common_lanes();
@@ -281,19 +283,20 @@ pub(super) fn check_table(task: Registers<'_>) -> Result<()> {
     check_master(task, false)
 }
 
-fn check_channel(task: Registers<'_>, channel: u16, bytes: u64) -> Result<()> {
-    if !task.0.get_at(&kernel_dma::COEFF_DMA_CONFIG, channel).en() {
-        // Measured for channel 0; of the others nothing is known.
-        let category = if channel == 0 { Category::WouldHang } else { Category::Undefined };
-        let register = &kernel_dma::COEFF_DMA_CONFIG;
-        return Err(task.verdict_at(
-            register,
-            channel,
-            CoeffDmaConfig::EN,
-            category,
-            "coefficients are needed and the channel is idle",
-        ));
+/// Refuses an idle channel whose coefficients are needed.
+fn check_runs(task: Registers<'_>, channel: u16) -> Result<()> {
+    let register = &kernel_dma::COEFF_DMA_CONFIG;
+    if task.0.get_at(register, channel).en() {
+        return Ok(());
     }
+    // Measured for channel 0; of the others nothing is known.
+    let category = if channel == 0 { Category::WouldHang } else { Category::Undefined };
+    let why = "coefficients are needed and the channel is idle";
+    Err(task.verdict_at(register, channel, CoeffDmaConfig::EN, category, why))
+}
+
+fn check_channel(task: Registers<'_>, channel: u16, bytes: u64) -> Result<()> {
+    check_runs(task, channel)?;
     if u64::from(task.0.get_at(&kernel_dma::COEFF_BFR_SIZE, channel).bytes()) < bytes {
         let register = &kernel_dma::COEFF_BFR_SIZE;
         return Err(task.verdict_at(

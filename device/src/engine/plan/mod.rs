@@ -28,13 +28,14 @@ pub mod verdict;
 
 use ane_uapi::hw::td::common::TaskClass;
 use ane_uapi::hw::td::header::Header;
+use ane_uapi::hw::td::l2::{self, ResultCfg, SourceCfg};
 use ane_uapi::hw::td::words::ChipBytes;
 use ane_uapi::register::{Bits, Reg};
 
 use self::inferred::Inferred;
 use self::neural::NeuralPass;
 pub use self::operand::Window;
-use self::operand::{ChipPlace, Shape, Sink, Source};
+use self::operand::{ChipPlace, Origin, Shape, Sink, Source};
 use self::planar::PlanarPass;
 use self::verdict::{Registers, Result};
 use crate::sram::TILE_L2_BYTES;
@@ -89,6 +90,28 @@ impl Pass {
             Self::Neural(pass) => pass.output(),
             Self::Planar(pass) => pass.output(),
         }
+    }
+
+    /// Refuses a result that is passed on and that nobody takes: no source says what becomes of it. `is_passed` is true if the
+    /// task before passed its result on to this one.
+    ///
+    /// # Errors
+    ///
+    /// The registers that say so.
+    pub fn check_handover(&self, registers: &RegisterFile, is_passed: bool, is_last: bool) -> Result<()> {
+        let (task, source, sink) = (Registers(registers), self.source1(), self.sink());
+        task.defined(
+            !is_passed || matches!(source.origin, Origin::Passed),
+            &l2::SOURCE_CFG,
+            SourceCfg::SOURCE_TYPE,
+            "the task before has passed its result on, and this one does not take it",
+        )?;
+        task.defined(
+            !(is_last && sink.is_passed_on),
+            &l2::RESULT_CFG,
+            ResultCfg::RESULT_TYPE,
+            "result is passed on, and no task follows that takes it",
+        )
     }
 
     /// How often it is done: for each group, and in each group for each depth.

@@ -171,6 +171,13 @@ pub(super) fn source2(task: Registers<'_>, wanted: Wanted) -> Result<Source> {
         repeats.depths,
         element,
     );
+    // The enable of its own port stays clear (td 4.5): that of port 1 is the only one.
+    task.defined(
+        task.get(&tile_source::DMA_CONFIG1).en(),
+        &tile_source::DMA_CONFIG1,
+        SourceDmaConfig::EN,
+        "source 2 is needed and the DMA of sources is disabled",
+    )?;
     // It is not known whether a small source 2 stays readable.
     let rows = u32::from(task.get(&common::TILE_CFG).tile_height());
     let leaves = Window::Unknown(rows.saturating_mul(by.row_stride));

@@ -44,11 +44,11 @@ impl ReferenceMachine {
     /// Runs one descriptor. Its registers stay; memory and chip change only if it is done.
     pub fn run_task(&mut self, words: &[u32], bars: &[u32; 32]) -> TaskOutcome {
         self.passed = None;
-        self.run_next(words, bars)
+        self.run_next(words, bars, true)
     }
 
-    /// The same behind another task, whose result may have been passed on.
-    fn run_next(&mut self, words: &[u32], bars: &[u32; 32]) -> TaskOutcome {
+    /// The same behind another task, whose result may have been passed on, and before another one unless it is the last.
+    fn run_next(&mut self, words: &[u32], bars: &[u32; 32], is_last: bool) -> TaskOutcome {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let tasks = task_descriptor::decode_program(&bytes, bytes.len() as u32, 1);
         let task = match tasks.as_deref() {
@@ -59,7 +59,7 @@ impl ReferenceMachine {
         self.registers.extend(task.writes.iter().map(|write| (write.address, write.value)));
         let registers = self.registers.clone();
         let (memory, chip) = (self.memory.clone(), self.chip.clone());
-        match self.execute(&EngineTask { registers: &registers, header: &task.header, bars }) {
+        match self.execute(&EngineTask { registers: &registers, header: &task.header, bars }, is_last) {
             Ok(inferred) => TaskOutcome::Done { inferred },
             Err(stop) => {
                 // Reading: a fault leaves nothing behind either; what silicon has written by then is not said.
@@ -79,7 +79,7 @@ impl ReferenceMachine {
                 Ok(task) => task,
                 Err(stop) => return stop.into(),
             };
-            match self.run_next(&task, bars) {
+            match self.run_next(&task, bars, left == 0) {
                 TaskOutcome::Done { inferred: more } => inferred.extend(more),
                 outcome => return outcome,
             }
@@ -105,7 +105,20 @@ impl ReferenceMachine {
         (0..words as u64).map(|index| self.memory.word(address + 4 * index)).collect()
     }
 
-    fn execute(&mut self, task: &EngineTask<'_>) -> Result<Vec<&'static str>, Stop> {
+    fn execute(&mut self, task: &EngineTask<'_>, is_last: bool) -> Result<Vec<&'static str>, Stop> {
+        let was_passed = self.passed.is_some();
+        let inferred = self.carry_out(task)?;
+        // Reading: what is passed on has a taker.
+        stop_if(was_passed && task.source_type() != 3, || {
+            Stop::refused(0x4804, "the result that was passed on is not taken")
+        })?;
+        stop_if(is_last && task.result_type() == 3, || {
+            Stop::refused(0x4830, "nobody takes what is passed on")
+        })?;
+        Ok(inferred)
+    }
+
+    fn carry_out(&mut self, task: &EngineTask<'_>) -> Result<Vec<&'static str>, Stop> {
         hangs::check(task)?;
         let class = refusals::common(task)?;
         if task.source_type() != 3 {

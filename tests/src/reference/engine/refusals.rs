@@ -128,6 +128,10 @@ fn transfers(task: &EngineTask<'_>, class: Class) -> Result<(), Stop> {
     }
     if class.has_source2() && task.source2_in_memory() {
         memory_format(task, 0x1383C, task.source2_width(), &[0, 1])?;
+        // Reading: the enable of the first port is that of both (td 4.5).
+        stop_if(!task.bit(0x13800, 0), || {
+            Stop::refused(0x13800, "source 2 comes from memory, the DMA of sources is disabled")
+        })?;
     }
     if task.result_in_memory() {
         memory_format(task, 0x17818, task.result_width(), &[1])?;
