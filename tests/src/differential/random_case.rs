@@ -166,6 +166,8 @@ impl CaseMaker<'_> {
     pub fn source2(&mut self, task: &mut TaskDraft, shape: Shape, width: u32, times: Times) {
         let layout = self.memory(shape, width, times);
         let at = 64 * self.random.below((REGION.saturating_sub(layout.bytes) / 64).max(1));
+        // The enable of the first port is that of both.
+        task.set(0x1_3800, 0x0003_3881);
         task.set(0x1_3804, 0x0003_3880);
         set_memory(task, 0x1_381c, at, &layout);
         // A format of zero, as plain bytes would have without an interleave, hangs.

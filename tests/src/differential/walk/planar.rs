@@ -118,6 +118,8 @@ fn source2(random: &mut Random, known: &mut UsedPlaces, task: &mut Delta, shape:
     let (bar, at) = known.bar(random, place.at);
     task.set(0x1_3804, 0x0003_3880);
     set_memory(task, 0x1_381c, at, place);
+    // The enable of the first port is that of both.
+    task.set(0x1_3800, 0x0003_3881);
     task.set(0x1_383c, 0x2030 | random.below(2) | format(random, place.interleave));
     task.operands |= (bar | 1 << 5) << 6;
     let window = known.beside(random, shape, batches);
