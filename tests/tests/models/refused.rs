@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ane::model::limits::{NODES_MAX, PROBLEMS_MAX};
 use ane::model::network::Array;
 use ane::model::{ModelError, Options, Why, compile, execute};
-use ane_tests::model::Attribute::{self, Integer, Integers, Text};
+use ane_tests::model::Attribute::{self, Integer, Integers, Single, Text};
 use ane_tests::model::{Onnx, bytes, mobilenet, number, sequence};
 
 use super::{Constant, SQUARE, device, of_constants, problems, random};
@@ -557,4 +557,32 @@ fn mean_of_a_long_window_is_refused_at_once() {
     net.output("y", &[1, 1, 1 << 20]);
     let told = problems(&net.finish())[0].to_string();
     assert!(told.contains("tasks"), "{told}");
+}
+
+#[test]
+fn attribute_of_another_type_is_refused_with_both_types() {
+    let cases = [
+        (
+            "LeakyRelu",
+            ("alpha", Integer(1)),
+            "\"alpha\" is a whole number (INT); this operator takes a single",
+        ),
+        ("Gelu", ("approximate", Integer(1)), "takes a text (STRING)"),
+        ("Transpose", ("perm", Integer(0)), "takes a list of whole numbers (INTS)"),
+        ("Flatten", ("axis", Single(1.0)), "is a single (FLOAT); this operator takes a whole number (INT)"),
+    ];
+    for (operator, attribute, part) in cases {
+        refused_with(operator, &[2, 3], &[attribute], part);
+    }
+}
+
+/// Asserts that the error about an operator on `x`, and perhaps on lists behind it, has this part.
+fn refused_with(operator: &str, dims: &[i64], attributes: &[(&str, Attribute)], part: &str) {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", dims);
+    net.node_to(operator, &[&x], "y", attributes);
+    net.output_of_any_shape("y");
+    let problems = problems(&net.finish());
+    let told = problems[0].to_string();
+    assert!(told.starts_with(operator) && told.contains(part), "{told}");
 }

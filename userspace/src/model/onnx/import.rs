@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
+use super::attribute::Attribute;
 use super::message::{Extent, Graph, Model, Node, ValueInfo, is_standard};
 use super::operators::{self, Call};
 use super::tensor;
@@ -318,11 +319,11 @@ impl Import<'_> {
     /// The type of a node's results, as far as they are of that kind: that of its first real operand, if nothing else says it.
     fn element(&self, node: &Node<'_>, inputs: &[Option<ValueId>]) -> Option<u64> {
         const SINGLE: u64 = 1;
-        let tensor = || node.attributes.get("value").and_then(|value| value.tensor);
+        let tensor = || node.attributes.get("value").and_then(Attribute::tensor);
         let of = |value: &ValueId| self.types.get(value).copied();
         match node.operator.as_str() {
             "Constant" | "ConstantOfShape" => tensor().map_or(Some(SINGLE), tensor::element),
-            "Cast" => node.attributes.get("to").and_then(|to| u64::try_from(to.integer).ok()),
+            "Cast" => node.attributes.get("to").and_then(|to| u64::try_from(to.integer()?).ok()),
             "CastLike" => inputs.get(1)?.as_ref().and_then(of),
             _ => {
                 let is_real = |value: &&ValueId| self.network.values[**value].kind == Kind::Real;

@@ -15,7 +15,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "Constant" => constant(call),
         "ConstantOfShape" => {
             let dims = extents(&call.list(0)?)?;
-            let (value, kind) = match call.attribute("value").and_then(|value| value.tensor) {
+            let (value, kind) = match call.tensor("value")? {
                 Some(bytes) => {
                     let (_, array, kind) = tensor::read(bytes).map_err(|why| Call::mode(why.to_string()))?;
                     (array.only().unwrap_or(0.0), kind)
@@ -30,7 +30,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
                 let rank = dims.len() as i64;
                 (if value < 0 { value.saturating_add(rank) } else { value }).clamp(0, rank) as usize
             };
-            let (start, end) = (bound(call.integer("start", 0)), bound(call.integer("end", i64::MAX)));
+            let (start, end) = (bound(call.integer("start", 0)?), bound(call.integer("end", i64::MAX)?));
             let part = dims.get(start..end).unwrap_or_default();
             let array = Array::list(part.iter().map(|&extent| extent as f64));
             one(call.constant(array, Kind::Integer))
@@ -45,20 +45,20 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             let &[_, columns] = dims.as_slice() else {
                 return Err(Call::mode("only matrices have a diagonal"));
             };
-            let k = call.integer("k", 0);
+            let k = call.integer("k", 0)?;
             let is_on = |at| (at % columns) as i64 - (at / columns) as i64 == k;
             one(call.network.filled(call.name, dims, Kind::Real, |at| f64::from(u8::from(is_on(at))))?)
         }
         "Trilu" => triangle(call),
         "Reshape" => {
             let x = call.x(0)?;
-            let dims = reshaped(&call.dims(x), &call.list(1)?, call.integer("allowzero", 0) != 0)?;
+            let dims = reshaped(&call.dims(x), &call.list(1)?, call.integer("allowzero", 0)? != 0)?;
             one(call.reshape(x, dims)?)
         }
         "Flatten" => {
             let x = call.x(0)?;
             let dims = call.dims(x);
-            let axis = match call.integer("axis", 1) {
+            let axis = match call.integer("axis", 1)? {
                 axis if axis == dims.len() as i64 => dims.len(),
                 axis => call.axis(axis, dims.len())?,
             };
@@ -70,7 +70,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "Transpose" => {
             let x = call.x(0)?;
             let rank = call.dims(x).len();
-            let order = match call.integers("perm") {
+            let order = match call.integers("perm")? {
                 Some(order) => order.iter().map(|&axis| call.axis(axis, rank)).collect::<Result<_, _>>()?,
                 None => (0..rank).rev().collect(),
             };
@@ -81,7 +81,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "Concat" => {
             let operands: Vec<ValueId> = call.inputs.iter().flatten().copied().collect();
             let rank = call.dims(call.x(0)?).len();
-            let axis = call.axis(call.integer("axis", 0), rank)?;
+            let axis = call.axis(call.integer("axis", 0)?, rank)?;
             one(call.add(Operation::Concat(axis), &operands)?)
         }
         "Expand" => {
@@ -104,7 +104,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             };
             let (rows, columns) = (h / block, w / block);
             let parts = call.reshape(x, vec![n, c, rows, block, columns, block])?;
-            let order = if call.text("mode", "DCR") == "CRD" {
+            let order = if call.text("mode", "DCR")? == "CRD" {
                 vec![0, 1, 3, 5, 2, 4]
             } else {
                 vec![0, 3, 5, 1, 2, 4]
@@ -117,20 +117,19 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
 }
 
 fn constant(call: &mut Call<'_, '_>) -> Made {
-    let integers = |list: &[i64]| Array::list(list.iter().map(|&value| value as f64));
-    if let Some(bytes) = call.attribute("value").and_then(|value| value.tensor) {
+    if let Some(bytes) = call.tensor("value")? {
         let (_, array, kind) = tensor::read(bytes).map_err(|why| Call::mode(why.to_string()))?;
         call.network.has_room_to_store(array.values().len())?;
         return one(call.network.stored(call.name, array, kind));
     }
-    let (array, kind) = if let Some(value) = call.attribute("value_float") {
-        (Array::scalar(value.single.into()), Kind::Real)
-    } else if let Some(value) = call.attribute("value_int") {
-        (Array::scalar(value.integer as f64), Kind::Integer)
-    } else if let Some(value) = call.attribute("value_floats") {
-        (Array::list(value.singles.iter().map(|&value| value.into())), Kind::Real)
-    } else if let Some(value) = call.attribute("value_ints") {
-        (integers(&value.integers), Kind::Integer)
+    let (array, kind) = if let Some(value) = call.optional_single("value_float")? {
+        (Array::scalar(value.into()), Kind::Real)
+    } else if call.attribute("value_int").is_some() {
+        (Array::scalar(call.integer("value_int", 0)? as f64), Kind::Integer)
+    } else if let Some(values) = call.singles("value_floats")? {
+        (Array::list(values.into_iter().map(f64::from)), Kind::Real)
+    } else if let Some(values) = call.integers("value_ints")? {
+        (Array::list(values.into_iter().map(|value| value as f64)), Kind::Integer)
     } else {
         return Err(Call::mode("the constant is neither a tensor nor numbers"));
     };
@@ -154,7 +153,7 @@ fn triangle(call: &mut Call<'_, '_>) -> Made {
         return Err(Call::mode("the operand is no matrix"));
     };
     let k = if call.optional(1).is_some() { call.list(1)?.first().copied().unwrap_or(0) } else { 0 };
-    let is_upper = call.integer("upper", 1) != 0;
+    let is_upper = call.integer("upper", 1)? != 0;
     let mask = Array::from_fn(vec![rows, columns], |at| {
         let behind = (at % columns) as i64 - (at / columns) as i64;
         f64::from(u8::from(if is_upper { behind >= k } else { behind <= k }))
@@ -196,7 +195,7 @@ fn reshaped(dims: &[usize], wanted: &[i64], zero_is_zero: bool) -> Result<Vec<us
 
 /// Axes that are an attribute, or from opset 13 on an operand.
 fn given_axes(call: &Call<'_, '_>, rank: usize) -> Result<Option<Vec<usize>>, Why> {
-    let axes = match call.integers("axes") {
+    let axes = match call.integers("axes")? {
         Some(axes) => axes,
         None if call.optional(1).is_some() => call.list(1)?,
         None => return Ok(None),
@@ -217,7 +216,7 @@ fn squeeze(call: &mut Call<'_, '_>) -> Made {
 fn unsqueeze(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
-    let count = match call.integers("axes") {
+    let count = match call.integers("axes")? {
         Some(axes) => axes.len(),
         None => call.list(1)?.len(),
     };
@@ -264,13 +263,13 @@ fn slice(call: &mut Call<'_, '_>) -> Made {
 fn split(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
-    let axis = call.axis(call.integer("axis", 0), dims.len())?;
+    let axis = call.axis(call.integer("axis", 0)?, dims.len())?;
     let sizes = if call.optional(1).is_some() {
         let sizes = call.list(1)?;
         has_outputs(call, sizes.len())?;
         sizes.into_iter().map(extent).collect::<Result<Vec<_>, _>>()?
     } else {
-        let parts = usize::try_from(call.integer("num_outputs", call.outputs as i64)).unwrap_or(1).max(1);
+        let parts = usize::try_from(call.integer("num_outputs", call.outputs as i64)?).unwrap_or(1).max(1);
         has_outputs(call, parts)?;
         let each = dims[axis].div_ceil(parts);
         (0..parts).map(|part| each.min(dims[axis].saturating_sub(part * each))).collect()
@@ -348,7 +347,7 @@ fn pad(call: &mut Call<'_, '_>) -> Made {
         sides[axis] = (before.max(0) as usize, behind.max(0) as usize);
     }
     let x = call.add(Operation::Cut(cuts), &[x])?;
-    let mode = call.text("mode", "constant");
+    let mode = call.text("mode", "constant")?;
     if mode == "constant" {
         return one(call.add(Operation::Pad { sides, value }, &[x])?);
     }
@@ -380,7 +379,7 @@ fn pad(call: &mut Call<'_, '_>) -> Made {
 fn gather(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
-    let axis = call.axis(call.integer("axis", 0), dims.len())?;
+    let axis = call.axis(call.integer("axis", 0)?, dims.len())?;
     let extent = dims[axis] as i64;
     if let Some(indices) = call.halves_at(1)? {
         return one(lookup::rows(call, x, axis, indices)?);
@@ -403,7 +402,7 @@ fn gather(call: &mut Call<'_, '_>) -> Made {
 const BLOCK_MAX: usize = 1 << 13;
 
 fn block(call: &Call<'_, '_>) -> Result<usize, Why> {
-    let size = call.integer("blocksize", 0);
+    let size = call.integer("blocksize", 0)?;
     usize::try_from(size)
         .ok()
         .filter(|size| (1..=BLOCK_MAX).contains(size))
@@ -416,7 +415,7 @@ fn depth_to_space(call: &mut Call<'_, '_>) -> Made {
         return Err(Call::mode("the operand has not four axes"));
     };
     let depth = c / (block * block);
-    let (parts, order) = if call.text("mode", "DCR") == "CRD" {
+    let (parts, order) = if call.text("mode", "DCR")? == "CRD" {
         (vec![n, depth, block, block, h, w], vec![0, 1, 4, 2, 5, 3])
     } else {
         (vec![n, block, block, depth, h, w], vec![0, 3, 4, 1, 5, 2])

@@ -17,7 +17,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         }
         "Gemm" => gemm(call),
         "Einsum" => {
-            let (equation, values) = (call.text("equation", ""), call.inputs.iter().flatten().copied());
+            let (equation, values) = (call.text("equation", "")?, call.inputs.iter().flatten().copied());
             let values: Vec<ValueId> = values.collect();
             one(einsum(call, &equation, &values)?)
         }
@@ -47,14 +47,14 @@ pub(super) fn product(call: &mut Call<'_, '_>, a: ValueId, b: ValueId) -> Result
 
 fn gemm(call: &mut Call<'_, '_>) -> Made {
     let (mut a, mut b) = (call.x(0)?, call.x(1)?);
-    if call.integer("transA", 0) != 0 {
+    if call.integer("transA", 0)? != 0 {
         a = call.add(Operation::Permute(vec![1, 0]), &[a])?;
     }
-    if call.integer("transB", 0) != 0 {
+    if call.integer("transB", 0)? != 0 {
         b = call.add(Operation::Permute(vec![1, 0]), &[b])?;
     }
     let mut result = call.add(Operation::Product, &[a, b])?;
-    let (alpha, beta) = (call.single("alpha", 1.0), call.single("beta", 1.0));
+    let (alpha, beta) = (call.single("alpha", 1.0)?, call.single("beta", 1.0)?);
     if alpha != 1.0 {
         result = call.affine(result, alpha, 0.0)?;
     }
@@ -70,7 +70,7 @@ pub(super) fn convolution(call: &mut Call<'_, '_>) -> Result<ValueId, Why> {
     let (dims, kernel) = (call.dims(x), call.dims(weights));
     let moving = kernel.get(2..).unwrap_or_default();
     let Sides { stride, dilation, padding } = sides(call, dims.get(2..).unwrap_or_default(), moving)?;
-    let groups = usize::try_from(call.integer("group", 1)).unwrap_or(0);
+    let groups = usize::try_from(call.integer("group", 1)?).unwrap_or(0);
     let bias = call.optional(2);
     let known = bias.filter(|&bias| call.network.known(bias).is_some());
     let is_product = call.network.known(weights).is_none() && moving.iter().all(|&taps| taps == 1);
@@ -100,20 +100,20 @@ fn transposed(call: &mut Call<'_, '_>) -> Made {
     let known = call.known(1)?.clone();
     let (dims, shape) = (call.dims(x), known.dims().to_vec());
     let moving = dims.len().saturating_sub(2);
-    let groups = usize::try_from(call.integer("group", 1)).unwrap_or(0);
+    let groups = usize::try_from(call.integer("group", 1)?).unwrap_or(0);
     if moving == 0 || shape.len() != dims.len() || groups == 0 || !shape[0].is_multiple_of(groups) {
         return Err(Call::mode("the weights do not go with the operand"));
     }
     let list = |call: &Call<'_, '_>, name: &str, otherwise: i64| {
-        let list = call.integers(name).unwrap_or_else(|| vec![otherwise; moving]);
+        let list = call.integers(name)?.unwrap_or_else(|| vec![otherwise; moving]);
         let numbers: Option<Vec<usize>> = list.iter().map(|&value| usize::try_from(value).ok()).collect();
         numbers.filter(|list| list.len() == moving).ok_or_else(|| Call::mode(format!("{name} is {list:?}")))
     };
     let (stride, dilation) = (list(call, "strides", 1)?, list(call, "dilations", 1)?);
     let mut more = list(call, "output_padding", 0)?;
-    let pads = call.integers("pads").unwrap_or_else(|| vec![0; 2 * moving]);
-    let auto = call.text("auto_pad", "NOTSET");
-    let wanted = call.integers("output_shape");
+    let pads = call.integers("pads")?.unwrap_or_else(|| vec![0; 2 * moving]);
+    let auto = call.text("auto_pad", "NOTSET")?;
+    let wanted = call.integers("output_shape")?;
     for (name, list) in [("strides", &stride), ("dilations", &dilation), ("output_padding", &more)] {
         bounded(name, list.iter().map(|&value| value as u64))?;
     }
@@ -195,7 +195,7 @@ fn running_sum(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
     let axis = call.axis(call.list(1)?.first().copied().unwrap_or(0), dims.len())?;
-    let (is_open, is_back) = (call.integer("exclusive", 0) != 0, call.integer("reverse", 0) != 0);
+    let (is_open, is_back) = (call.integer("exclusive", 0)? != 0, call.integer("reverse", 0)? != 0);
     let extent = dims[axis];
     let ones = Array::from_fn(vec![extent, extent], |at| {
         let (from, to) = (at / extent, at % extent);

@@ -32,7 +32,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         return Err(Call::mode("values that are no real numbers are not mapped"));
     }
     let own = call.dims(x);
-    let axis = call.axis(call.integer("axis", -1), own.len() + 1)?;
+    let axis = call.axis(call.integer("axis", -1)?, own.len() + 1)?;
     // Only the whole part of an index counts.
     let indices = match halves {
         Some(halves) => halves,

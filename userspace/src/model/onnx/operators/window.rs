@@ -29,18 +29,18 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     match call.node.operator.as_str() {
         "MaxPool" => pool(call, true, Counted::Elements),
         "AveragePool" => {
-            let counts_padding = call.integer("count_include_pad", 0) != 0;
+            let counts_padding = call.integer("count_include_pad", 0)? != 0;
             pool(call, false, if counts_padding { Counted::Padding } else { Counted::Elements })
         }
         "LpPool" => {
-            if call.integer("p", 2) != 2 {
+            if call.integer("p", 2)? != 2 {
                 return Err(Call::mode("LpPool is mapped for p = 2 only"));
             }
             let x = call.x(0)?;
             let squares = call.map(Map::Square, x)?;
             call.inputs[0] = Some(squares);
             let Some(means) = pool(call, false, Counted::Kernel)? else { return Ok(None) };
-            let kernel = call.integers("kernel_shape").unwrap_or_default();
+            let kernel = call.integers("kernel_shape")?.unwrap_or_default();
             let sums = call.affine(means[0], kernel.iter().map(|&extent| extent as f64).product(), 0.0)?;
             one(call.map(Map::SquareRoot, sums)?)
         }
@@ -53,14 +53,14 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
 pub(super) fn sides(call: &Call<'_, '_>, extents: &[usize], kernel: &[usize]) -> Result<Sides, Why> {
     let moving = kernel.len();
     let list = |name: &str| -> Result<Vec<usize>, Why> {
-        let list = call.integers(name).unwrap_or_else(|| vec![1; moving]);
+        let list = call.integers(name)?.unwrap_or_else(|| vec![1; moving]);
         let numbers: Option<Vec<usize>> =
             list.iter().map(|&value| usize::try_from(value).ok().filter(|&value| value > 0)).collect();
         numbers.filter(|list| list.len() == moving).ok_or_else(|| Call::mode(format!("{name} is {list:?}")))
     };
     let (stride, dilation) = (list("strides")?, list("dilations")?);
-    let auto = call.text("auto_pad", "NOTSET");
-    let pads = call.integers("pads").unwrap_or_else(|| vec![0; 2 * moving]);
+    let auto = call.text("auto_pad", "NOTSET")?;
+    let pads = call.integers("pads")?.unwrap_or_else(|| vec![0; 2 * moving]);
     if extents.len() != moving || pads.len() != 2 * moving {
         return Err(Call::mode(format!("pads are {pads:?} for {moving} moving axes")));
     }
@@ -92,13 +92,13 @@ fn pool(call: &mut Call<'_, '_>, maximum: bool, counts: Counted) -> Made {
     }
     let x = call.x(0)?;
     let dims = call.dims(x);
-    let kernel = call.integers("kernel_shape").unwrap_or_default();
+    let kernel = call.integers("kernel_shape")?.unwrap_or_default();
     let kernel: Option<Vec<usize>> =
         kernel.iter().map(|&extent| usize::try_from(extent).ok().filter(|&extent| extent > 0)).collect();
     let kernel = kernel.ok_or_else(|| Call::mode("the window has no extent"))?;
     let extents = dims.get(2..).unwrap_or_default();
     let Sides { stride, dilation, mut padding } = sides(call, extents, &kernel)?;
-    let is_ceil = call.integer("ceil_mode", 0) != 0;
+    let is_ceil = call.integer("ceil_mode", 0)? != 0;
     let mut positions = Vec::new();
     for axis in 0..kernel.len() {
         let (before, behind) = padding[axis];
@@ -132,9 +132,9 @@ fn pool(call: &mut Call<'_, '_>, maximum: bool, counts: Counted) -> Made {
 fn local_response(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
-    let size = usize::try_from(call.integer("size", 1)).unwrap_or(1).max(1);
+    let size = usize::try_from(call.integer("size", 1)?).unwrap_or(1).max(1);
     let (alpha, beta, bias) =
-        (call.single("alpha", 1e-4), call.single("beta", 0.75), call.single("bias", 1.0));
+        (call.single("alpha", 1e-4)?, call.single("beta", 0.75)?, call.single("bias", 1.0)?);
     if dims.len() != 4 {
         return Err(Call::mode("the operand has not four axes"));
     }
