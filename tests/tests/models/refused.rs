@@ -576,13 +576,55 @@ fn attribute_of_another_type_is_refused_with_both_types() {
     }
 }
 
-/// Asserts that the error about an operator on `x`, and perhaps on lists behind it, has this part.
+/// Asserts that the error about an operator on `x` has this part.
 fn refused_with(operator: &str, dims: &[i64], attributes: &[(&str, Attribute)], part: &str) {
+    refused_beside(operator, dims, &[], attributes, part);
+}
+
+/// The same, with lists of whole numbers as the operands behind `x`.
+fn refused_beside(
+    operator: &str,
+    dims: &[i64],
+    lists: &[&[i64]],
+    attributes: &[(&str, Attribute)],
+    part: &str,
+) {
     let mut net = Onnx::new(1);
-    let x = net.input("x", dims);
-    net.node_to(operator, &[&x], "y", attributes);
+    let mut operands = vec![net.input("x", dims)];
+    operands.extend(lists.iter().map(|list| net.integers(list)));
+    let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
+    net.node_to(operator, &operands, "y", attributes);
     net.output_of_any_shape("y");
     let problems = problems(&net.finish());
     let told = problems[0].to_string();
     assert!(told.starts_with(operator) && told.contains(part), "{told}");
+}
+
+#[test]
+fn words_that_the_standard_does_not_have_are_refused() {
+    let window = |auto_pad| vec![("kernel_shape", Integers(vec![2, 2])), ("auto_pad", Text(auto_pad))];
+    refused_with("MaxPool", &[1, 4, 4, 4], &window("SAME"), "\"SAME\" is not NOTSET");
+    refused_with("Gelu", &[2], &[("approximate", Text("Tanh"))], "\"Tanh\" is not none or tanh");
+    let block = |mode| vec![("blocksize", Integer(2)), ("mode", Text(mode))];
+    refused_with("DepthToSpace", &[1, 4, 4, 4], &block("crd"), "\"crd\" is not DCR or CRD");
+    refused_with("SpaceToDepth", &[1, 4, 4, 4], &block("crd"), "\"crd\" is not DCR or CRD");
+    refused_with("LpNormalization", &[2, 2], &[("p", Integer(3))], "p of 3 is not 1 or 2");
+    refused_beside("Pad", &[4], &[&[2, 2]], &[("mode", Text("symmetric"))], "\"symmetric\" is not constant");
+}
+
+#[test]
+fn padding_beside_the_word_that_there_is_none_is_refused() {
+    let valid = |pads: i64| {
+        vec![
+            ("kernel_shape", Integers(vec![2, 2])),
+            ("auto_pad", Text("VALID")),
+            ("pads", Integers(vec![pads; 4])),
+        ]
+    };
+    refused_with("MaxPool", &[1, 1, 4, 4], &valid(1), "beside auto_pad VALID");
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[1, 1, 4, 4]);
+    net.node_to("MaxPool", &[&x], "y", &valid(0));
+    net.output("y", &[1, 1, 3, 3]);
+    compile(&net.finish(), &Options::default()).unwrap();
 }

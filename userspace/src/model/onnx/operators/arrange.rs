@@ -104,11 +104,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             };
             let (rows, columns) = (h / block, w / block);
             let parts = call.reshape(x, vec![n, c, rows, block, columns, block])?;
-            let order = if call.text("mode", "DCR")? == "CRD" {
-                vec![0, 1, 3, 5, 2, 4]
-            } else {
-                vec![0, 3, 5, 1, 2, 4]
-            };
+            let order = if is_channel_first(call)? { vec![0, 1, 3, 5, 2, 4] } else { vec![0, 3, 5, 1, 2, 4] };
             let turned = call.add(Operation::Permute(order), &[parts])?;
             one(call.reshape(turned, vec![n, c * block * block, rows, columns])?)
         }
@@ -351,6 +347,9 @@ fn pad(call: &mut Call<'_, '_>) -> Made {
     if mode == "constant" {
         return one(call.add(Operation::Pad { sides, value }, &[x])?);
     }
+    if !["edge", "reflect", "wrap"].contains(&mode.as_str()) {
+        return Err(Call::mode(format!("mode {mode:?} is not constant, edge, reflect or wrap")));
+    }
     let mut x = x;
     for (axis, &(before, behind)) in sides.iter().enumerate().filter(|(_, sides)| **sides != (0, 0)) {
         let extent = call.dims(x)[axis] as i64;
@@ -409,13 +408,22 @@ fn block(call: &Call<'_, '_>) -> Result<usize, Why> {
         .ok_or_else(|| Call::mode(format!("a block of {size}")))
 }
 
+/// Whether the places of a block are the faster part of the channels.
+fn is_channel_first(call: &Call<'_, '_>) -> Result<bool, Why> {
+    match call.text("mode", "DCR")?.as_str() {
+        "CRD" => Ok(true),
+        "DCR" => Ok(false),
+        other => Err(Call::mode(format!("mode {other:?} is not DCR or CRD"))),
+    }
+}
+
 fn depth_to_space(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let (&[n, c, h, w], block) = (call.dims(x).as_slice(), block(call)?) else {
         return Err(Call::mode("the operand has not four axes"));
     };
     let depth = c / (block * block);
-    let (parts, order) = if call.text("mode", "DCR")? == "CRD" {
+    let (parts, order) = if is_channel_first(call)? {
         (vec![n, depth, block, block, h, w], vec![0, 1, 4, 2, 5, 3])
     } else {
         (vec![n, block, block, depth, h, w], vec![0, 3, 4, 1, 5, 2])

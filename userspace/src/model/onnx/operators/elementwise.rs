@@ -129,8 +129,11 @@ fn function(call: &Call<'_, '_>) -> Result<Option<Map>, Why> {
         "Elu" => Map::Elu { alpha: alpha(1.0)?, beta: 1.0, gamma: 1.0 },
         "Celu" => Map::Elu { alpha: alpha(1.0)?, beta: alpha(1.0)?, gamma: 1.0 },
         "Selu" => Map::Elu { alpha: alpha(1.673_263_2)?, beta: 1.0, gamma: call.single("gamma", 1.050_701)? },
-        "Gelu" if call.text("approximate", "none")? == "tanh" => Map::GeluTanh,
-        "Gelu" => Map::Gelu,
+        "Gelu" => match call.text("approximate", "none")?.as_str() {
+            "none" => Map::Gelu,
+            "tanh" => Map::GeluTanh,
+            other => return Err(Call::mode(format!("approximate {other:?} is not none or tanh"))),
+        },
         _ => return Ok(None),
     }))
 }

@@ -1,6 +1,6 @@
 //! Matrix products and convolutions.
 
-use super::window::{Sides, sides};
+use super::window::{AutoPad, Sides, sides};
 use super::{Call, Made, one, point};
 use crate::model::einsum::einsum;
 use crate::model::layers::Layers;
@@ -111,8 +111,8 @@ fn transposed(call: &mut Call<'_, '_>) -> Made {
     };
     let (stride, dilation) = (list(call, "strides", 1)?, list(call, "dilations", 1)?);
     let mut more = list(call, "output_padding", 0)?;
-    let pads = call.integers("pads")?.unwrap_or_else(|| vec![0; 2 * moving]);
-    let auto = call.text("auto_pad", "NOTSET")?;
+    let auto = AutoPad::of(call)?;
+    let pads = auto.pads(call, moving)?;
     let wanted = call.integers("output_shape")?;
     for (name, list) in [("strides", &stride), ("dilations", &dilation), ("output_padding", &more)] {
         bounded(name, list.iter().map(|&value| value as u64))?;
@@ -133,12 +133,14 @@ fn transposed(call: &mut Call<'_, '_>) -> Made {
             more[axis] += missing as usize;
             whole += missing;
         }
-        let (before, behind) = match (&wanted, auto.as_str()) {
-            (Some(_), _) => halves(whole - extent.unwrap_or(whole), auto == "SAME_UPPER"),
-            (None, "SAME_UPPER" | "SAME_LOWER") => {
-                halves(whole - (dims[axis + 2] * stride[axis]) as i64, auto == "SAME_UPPER")
+        let (before, behind) = match (&wanted, auto) {
+            (Some(_), _) => halves(whole - extent.unwrap_or(whole), auto == AutoPad::SameUpper),
+            (None, AutoPad::SameUpper | AutoPad::SameLower) => {
+                halves(whole - (dims[axis + 2] * stride[axis]) as i64, auto == AutoPad::SameUpper)
             }
-            _ => (pads.get(axis).copied().unwrap_or(0), pads.get(axis + moving).copied().unwrap_or(0)),
+            (None, AutoPad::NotSet | AutoPad::Valid) => {
+                (pads.get(axis).copied().unwrap_or(0), pads.get(axis + moving).copied().unwrap_or(0))
+            }
         };
         // The padding of the convolution; a number below zero is cut off its result.
         let (before, behind) = (reach as i64 - before, reach as i64 + more[axis] as i64 - behind);

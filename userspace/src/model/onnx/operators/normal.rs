@@ -44,7 +44,8 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             let axis = call.axis(call.integer("axis", -1)?, call.dims(x).len())?;
             let (operand, square, post) = match call.integer("p", 2)? {
                 1 => (call.map(Map::Abs, x)?, false, Post::Reciprocal),
-                _ => (x, true, Post::ReciprocalSquareRoot),
+                2 => (x, true, Post::ReciprocalSquareRoot),
+                p => return Err(Call::mode(format!("p of {p} is not 1 or 2"))),
             };
             let reduce = Reduce { kind: ReduceKind::Sum, axes: vec![axis], square, epsilon: 0.0, post };
             let factor = call.add(Operation::Reduce(reduce), &[operand])?;

@@ -14,6 +14,46 @@ pub(super) struct Sides {
     pub(super) padding: Vec<(usize, usize)>,
 }
 
+/// What decides the padding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AutoPad {
+    /// The padding is given.
+    NotSet,
+    /// As many positions as a stride of the operand has. An odd element is behind.
+    SameUpper,
+    /// The same, with an odd element before.
+    SameLower,
+    /// There is none.
+    Valid,
+}
+
+impl AutoPad {
+    pub(super) fn of(call: &Call<'_, '_>) -> Result<Self, Why> {
+        Ok(match call.text("auto_pad", "NOTSET")?.as_str() {
+            "NOTSET" => Self::NotSet,
+            "SAME_UPPER" => Self::SameUpper,
+            "SAME_LOWER" => Self::SameLower,
+            "VALID" => Self::Valid,
+            other => {
+                return Err(Call::mode(format!(
+                    "auto_pad {other:?} is not NOTSET, SAME_UPPER, SAME_LOWER or VALID"
+                )));
+            }
+        })
+    }
+
+    /// The padding that is given: before each moving axis, then behind each.
+    ///
+    /// Beside `VALID` it contradicts. Some implementations leave it out then, and others do not.
+    pub(super) fn pads(self, call: &Call<'_, '_>, moving: usize) -> Result<Vec<i64>, Why> {
+        let pads = call.integers("pads")?.unwrap_or_else(|| vec![0; 2 * moving]);
+        if self == Self::Valid && pads.iter().any(|&pad| pad != 0) {
+            return Err(Call::mode(format!("pads are {pads:?} beside auto_pad VALID, which has none")));
+        }
+        Ok(pads)
+    }
+}
+
 /// The places of a window that a mean counts.
 #[derive(Clone, Copy)]
 enum Counted {
@@ -59,22 +99,22 @@ pub(super) fn sides(call: &Call<'_, '_>, extents: &[usize], kernel: &[usize]) ->
         numbers.filter(|list| list.len() == moving).ok_or_else(|| Call::mode(format!("{name} is {list:?}")))
     };
     let (stride, dilation) = (list("strides")?, list("dilations")?);
-    let auto = call.text("auto_pad", "NOTSET")?;
-    let pads = call.integers("pads")?.unwrap_or_else(|| vec![0; 2 * moving]);
+    let auto = AutoPad::of(call)?;
+    let pads = auto.pads(call, moving)?;
     if extents.len() != moving || pads.len() != 2 * moving {
         return Err(Call::mode(format!("pads are {pads:?} for {moving} moving axes")));
     }
     let mut padding = Vec::new();
     for axis in 0..moving {
-        padding.push(match auto.as_str() {
-            "SAME_UPPER" | "SAME_LOWER" => {
+        padding.push(match auto {
+            AutoPad::SameUpper | AutoPad::SameLower => {
                 let positions = extents[axis].div_ceil(stride[axis]);
                 let reach = (kernel[axis].max(1) - 1).saturating_mul(dilation[axis]).saturating_add(1);
                 let last = (positions.max(1) - 1).saturating_mul(stride[axis]);
                 let all = last.saturating_add(reach).saturating_sub(extents[axis]);
-                if auto == "SAME_UPPER" { (all / 2, all - all / 2) } else { (all - all / 2, all / 2) }
+                if auto == AutoPad::SameUpper { (all / 2, all - all / 2) } else { (all - all / 2, all / 2) }
             }
-            _ => {
+            AutoPad::NotSet | AutoPad::Valid => {
                 let side = |at: usize| {
                     usize::try_from(pads[at])
                         .map_err(|_| Call::mode(format!("pads are {pads:?}, below zero")))
