@@ -628,3 +628,74 @@ fn padding_beside_the_word_that_there_is_none_is_refused() {
     net.output("y", &[1, 1, 3, 3]);
     compile(&net.finish(), &Options::default()).unwrap();
 }
+
+#[test]
+fn parts_that_are_not_the_whole_are_refused() {
+    let told = |opset, list: Option<&[i64]>, parts: usize| {
+        let mut net = Onnx::new(1).of_opset(opset);
+        let mut operands = vec![net.input("x", &[6])];
+        operands.extend(list.map(|list| net.integers(list)));
+        let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
+        let names: Vec<String> = (0..parts).map(|part| format!("y{part}")).collect();
+        let results: Vec<&str> = names.iter().map(String::as_str).collect();
+        net.node_to_all("Split", &operands, &results, &[]);
+        net.output_of_any_shape("y0");
+        compile(&net.finish(), &Options::default()).map_err(|why| why.to_string())
+    };
+    let short = told(18, Some(&[2, 3]), 2).unwrap_err();
+    assert!(short.contains("the parts have 5 elements, and axis 0 has 6"), "{short}");
+    let long = told(18, Some(&[i64::MAX, 7]), 2).unwrap_err();
+    assert!(long.contains("and axis 0 has 6"), "{long}");
+    let uneven = told(13, None, 4).unwrap_err();
+    assert!(uneven.contains("6 elements do not make 4 equal parts"), "{uneven}");
+    // From opset 18 on, the last part is smaller.
+    told(18, None, 4).unwrap();
+}
+
+#[test]
+fn bounds_and_fillings_of_several_elements_are_refused() {
+    let several: &[i64] = &[1, 2];
+    let part = "is not one number";
+    refused_beside("Clip", &[4], &[several], &[], part);
+    refused_beside("Clip", &[4], &[&[0], several], &[], part);
+    refused_beside("Pad", &[4], &[several, several], &[], part);
+    for at in 0..3 {
+        let mut list: [Constant<'_>; 3] = [(&[], &[0]), (&[], &[4]), (&[], &[1])];
+        list[at] = (&[2], several);
+        let told = problems(&of_constants("Range", &list, &[], &[4]))[0].to_string();
+        assert!(told.contains(part), "{told}");
+    }
+    let depth: [Constant<'_>; 3] = [(&[2], &[0, 1]), (&[2], &[2, 3]), (&[2], &[0, 1])];
+    let told = problems(&of_constants("OneHot", &depth, &[], &[2, 2]))[0].to_string();
+    assert!(told.contains(part), "{told}");
+}
+
+#[test]
+fn operands_and_attributes_that_contradict_each_other_are_refused() {
+    refused_beside("Unsqueeze", &[6], &[&[0, 0]], &[], "axis 0 is given twice");
+    refused_beside("Unsqueeze", &[6], &[&[0, -3]], &[], "axis 0 is given twice");
+    refused_beside("Slice", &[4, 4], &[&[1, 2], &[3, 4], &[0, -2]], &[], "axis 0 is given twice");
+    let with_weights = |operator, of_x: &[i64], weights: &[&[i64]], attribute, part| {
+        let mut net = Onnx::new(1);
+        let mut operands = vec![net.input("x", of_x)];
+        operands.extend(weights.iter().map(|dims| net.random(dims, 1.0)));
+        let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
+        net.node_to(operator, &operands, "y", &[attribute]);
+        net.output_of_any_shape("y");
+        let told = problems(&net.finish())[0].to_string();
+        assert!(told.contains(part), "{told}");
+    };
+    let nothing = ("transB", Integer(0));
+    let product = "C of [3, 2] does not stretch to the product, [1, 2]";
+    with_weights("Gemm", &[1, 2], &[&[2, 2], &[3, 2]], nothing, product);
+    for operator in ["Conv", "ConvTranspose"] {
+        let kernel = ("kernel_shape", Integers(vec![2, 3]));
+        let part = "kernel_shape is [2, 3], and the weights have a kernel of [3, 3]";
+        with_weights(operator, &[1, 2, 8, 8], &[&[2, 2, 3, 3]], kernel, part);
+    }
+    for (operator, gates) in [("RNN", 1), ("GRU", 3), ("LSTM", 4)] {
+        let size = ("hidden_size", Integer(3));
+        let part = "hidden_size is 3, and the weights are those of 2 states";
+        with_weights(operator, &[2, 1, 3], &[&[1, 2 * gates, 3], &[1, 2 * gates, 2]], size, part);
+    }
+}

@@ -18,7 +18,10 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             let (value, kind) = match call.tensor("value")? {
                 Some(bytes) => {
                     let (_, array, kind) = tensor::read(bytes).map_err(|why| Call::mode(why.to_string()))?;
-                    (array.only().unwrap_or(0.0), kind)
+                    let value = array.only().ok_or_else(|| {
+                        Call::mode(format!("the value of {:?} is not one number", array.dims()))
+                    })?;
+                    (value, kind)
                 }
                 None => (0.0, Kind::Real),
             };
@@ -133,8 +136,7 @@ fn constant(call: &mut Call<'_, '_>) -> Made {
 }
 
 fn range(call: &mut Call<'_, '_>) -> Made {
-    let number = |index: usize| Ok::<f64, Why>(call.known(index)?.only().unwrap_or(0.0));
-    let (start, limit, delta) = (number(0)?, number(1)?, number(2)?);
+    let (start, limit, delta) = (call.number(0)?, call.number(1)?, call.number(2)?);
     let count = ((limit - start) / delta).ceil().max(0.0);
     let count = if count.is_finite() { count as usize } else { usize::MAX };
     let kind = call.kind(call.x(0)?);
@@ -200,6 +202,12 @@ fn given_axes(call: &Call<'_, '_>, rank: usize) -> Result<Option<Vec<usize>>, Wh
     Ok(Some(axes.iter().map(|&axis| call.axis(axis, rank)).collect::<Result<_, _>>()?))
 }
 
+/// Refuses an axis that is there twice: the second one would take the place of the first.
+fn is_once(axes: &[usize]) -> Result<(), Why> {
+    let twice = axes.iter().enumerate().find(|(at, axis)| axes[..*at].contains(axis));
+    twice.map_or(Ok(()), |(_, axis)| Err(Call::mode(format!("axis {axis} is given twice"))))
+}
+
 fn squeeze(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
@@ -219,6 +227,7 @@ fn unsqueeze(call: &mut Call<'_, '_>) -> Made {
     let all = dims.len().saturating_add(count);
     is_rank(all)?;
     let axes = given_axes(call, all)?.unwrap_or_default();
+    is_once(&axes)?;
     let mut rest = dims.iter();
     let longer: Vec<usize> = (0..all)
         .filter_map(|axis| if axes.contains(&axis) { Some(1) } else { rest.next().copied() })
@@ -235,6 +244,7 @@ fn slice(call: &mut Call<'_, '_>) -> Made {
     if [&ends, &axes, &steps].iter().any(|list| list.len() != starts.len()) {
         return Err(Call::mode("starts, ends, axes and steps of the slice are not as many"));
     }
+    is_once(&axes.iter().map(|&axis| call.axis(axis, dims.len())).collect::<Result<Vec<_>, _>>()?)?;
     let mut cuts: Vec<Cut> = dims.iter().map(|&extent| Cut::all(extent)).collect();
     for (((&start, &end), &axis), &step) in starts.iter().zip(&ends).zip(&axes).zip(&steps) {
         let axis = call.axis(axis, dims.len())?;
@@ -263,11 +273,24 @@ fn split(call: &mut Call<'_, '_>) -> Made {
     let sizes = if call.optional(1).is_some() {
         let sizes = call.list(1)?;
         has_outputs(call, sizes.len())?;
-        sizes.into_iter().map(extent).collect::<Result<Vec<_>, _>>()?
+        let sizes = sizes.into_iter().map(extent).collect::<Result<Vec<_>, _>>()?;
+        let all = sizes.iter().fold(0_usize, |all, &size| all.saturating_add(size));
+        if all != dims[axis] {
+            let extent = dims[axis];
+            return Err(Call::mode(format!("the parts have {all} elements, and axis {axis} has {extent}")));
+        }
+        sizes
     } else {
-        let parts = usize::try_from(call.integer("num_outputs", call.outputs as i64)?).unwrap_or(1).max(1);
+        let told = call.integer("num_outputs", call.outputs as i64)?;
+        let parts = usize::try_from(told).ok().filter(|&parts| parts > 0);
+        let parts = parts.ok_or_else(|| Call::mode(format!("num_outputs is {told}")))?;
         has_outputs(call, parts)?;
-        let each = dims[axis].div_ceil(parts);
+        let extent = dims[axis];
+        // From opset 18 on the last part may be smaller.
+        if call.opset < 18 && !extent.is_multiple_of(parts) {
+            return Err(Call::mode(format!("{extent} elements do not make {parts} equal parts")));
+        }
+        let each = extent.div_ceil(parts);
         (0..parts).map(|part| each.min(dims[axis].saturating_sub(part * each))).collect()
     };
     let mut start = 0_usize;
@@ -322,13 +345,14 @@ fn pad(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
     let given = call.list(1)?;
-    let value = if call.optional(2).is_some() { call.known(2)?.only().unwrap_or(0.0) } else { 0.0 };
+    let value = if call.optional(2).is_some() { call.number(2)? } else { 0.0 };
     let axes = match call.optional(3) {
         Some(_) => {
             call.list(3)?.iter().map(|&axis| call.axis(axis, dims.len())).collect::<Result<Vec<_>, _>>()?
         }
         None => (0..dims.len()).collect(),
     };
+    is_once(&axes)?;
     if given.len() != 2 * axes.len() {
         return Err(Call::mode(format!("{} pads are given for {} axes", given.len(), axes.len())));
     }

@@ -176,7 +176,7 @@ fn convert(call: &mut Call<'_, '_>, x: ValueId, kind: Kind, element: Option<u64>
 
 fn clip(call: &mut Call<'_, '_>) -> Made {
     let bound = |call: &Call<'_, '_>, index: usize, otherwise: f64| match call.optional(index) {
-        Some(_) => call.known(index).map(|array| array.only().unwrap_or(otherwise)),
+        Some(_) => call.number(index),
         None => Ok(otherwise),
     };
     let x = call.x(0)?;

@@ -4,7 +4,7 @@ use super::window::{AutoPad, Sides, sides};
 use super::{Call, Made, one, point};
 use crate::model::einsum::einsum;
 use crate::model::layers::Layers;
-use crate::model::network::array::ELEMENTS_MAX;
+use crate::model::network::array::{ELEMENTS_MAX, broadcast};
 use crate::model::network::operation::{Convolution, Cut, JoinKind};
 use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
 use crate::model::problem::Why;
@@ -59,6 +59,10 @@ fn gemm(call: &mut Call<'_, '_>) -> Made {
         result = call.affine(result, alpha, 0.0)?;
     }
     if let Some(c) = call.optional(2) {
+        let (own, made) = (call.dims(c), call.dims(result));
+        if broadcast(&own, &made).as_ref() != Ok(&made) {
+            return Err(Call::mode(format!("C of {own:?} does not stretch to the product, {made:?}")));
+        }
         let c = if beta == 1.0 { c } else { call.affine(c, beta, 0.0)? };
         result = call.join(JoinKind::Add, result, c)?;
     }
@@ -69,6 +73,7 @@ pub(super) fn convolution(call: &mut Call<'_, '_>) -> Result<ValueId, Why> {
     let (x, weights) = (call.x(0)?, call.x(1)?);
     let (dims, kernel) = (call.dims(x), call.dims(weights));
     let moving = kernel.get(2..).unwrap_or_default();
+    has_kernel(call, moving)?;
     let Sides { stride, dilation, padding } = sides(call, dims.get(2..).unwrap_or_default(), moving)?;
     let groups = usize::try_from(call.integer("group", 1)?).unwrap_or(0);
     let bias = call.optional(2);
@@ -94,6 +99,19 @@ pub(super) fn convolution(call: &mut Call<'_, '_>) -> Result<ValueId, Why> {
     call.join(JoinKind::Add, sums, bias)
 }
 
+/// Refuses an attribute for the kernel's extents that says others than the weights have.
+fn has_kernel(call: &Call<'_, '_>, kernel: &[usize]) -> Result<(), Why> {
+    let is_same = |told: &i64, &extent: &usize| usize::try_from(*told) == Ok(extent);
+    match call.integers("kernel_shape")? {
+        Some(told)
+            if told.len() != kernel.len() || !told.iter().zip(kernel).all(|(told, own)| is_same(told, own)) =>
+        {
+            Err(Call::mode(format!("kernel_shape is {told:?}, and the weights have a kernel of {kernel:?}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Zeros between the elements of the operand, and a convolution with the kernel turned round.
 fn transposed(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
@@ -104,6 +122,7 @@ fn transposed(call: &mut Call<'_, '_>) -> Made {
     if moving == 0 || shape.len() != dims.len() || groups == 0 || !shape[0].is_multiple_of(groups) {
         return Err(Call::mode("the weights do not go with the operand"));
     }
+    has_kernel(call, &shape[2..])?;
     let list = |call: &Call<'_, '_>, name: &str, otherwise: i64| {
         let list = call.integers(name)?.unwrap_or_else(|| vec![otherwise; moving]);
         let numbers: Option<Vec<usize>> = list.iter().map(|&value| usize::try_from(value).ok()).collect();

@@ -20,7 +20,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     }
     let x = call.x(0)?;
     let (is_known, halves) = (call.network.known(x).is_some(), call.network.halves_of(x));
-    let depth = call.known(1)?.only().unwrap_or(0.0) as usize;
+    let depth = call.number(1)? as usize;
     if depth == 0 || (depth > ROWS_MAX && !is_known) {
         return Err(Call::mode(format!("depth {depth} is not 1 to {ROWS_MAX}: halves hold no higher index")));
     }

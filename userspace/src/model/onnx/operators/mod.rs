@@ -51,10 +51,8 @@ pub(super) struct Call<'a, 'b> {
     pub(super) seen: RefCell<BTreeSet<String>>,
 }
 
-/// Attributes that change no number that is computed here: what training does, what a kernel's shape says again, and
-/// how numbers outside of halves are cast.
+/// Attributes that change no number that is computed here: what training does, and how numbers outside of halves are cast.
 const IDLE: &[&str] = &[
-    "kernel_shape",
     "momentum",
     "precision",
     "ratio",
@@ -279,6 +277,14 @@ impl Call<'_, '_> {
             self.network.known(value).ok_or_else(|| Why::NotKnown { operand: index, name: name() })?;
         self.network.count_looks(array.values().len())?;
         Ok(array)
+    }
+
+    /// The only element of operand `index`, which has to be known.
+    fn number(&self, index: usize) -> Result<f64, Why> {
+        let array = self.known(index)?;
+        array.only().ok_or_else(|| {
+            Self::mode(format!("operand {index} of {:?} is not one number", array.dims()))
+        })
     }
 
     /// The halves that hold operand `index`, where it is whole numbers that only the run knows.
