@@ -236,15 +236,21 @@ fn remainder(call: &mut Call<'_, '_>) -> Made {
 
 fn many(call: &mut Call<'_, '_>, kind: JoinKind, mean: bool) -> Made {
     let operands: Vec<ValueId> = call.inputs.iter().flatten().copied().collect();
-    let (&first, rest) = operands.split_first().ok_or(Why::Missing { operand: 0 })?;
-    let mut result = first;
-    for &operand in rest {
-        result = call.join(kind, result, operand)?;
+    // The sum may be beyond halves where the mean is not. A power of two is exact.
+    let share = (operands.len() as f64).log2().ceil().exp2().recip();
+    let mut result = None;
+    for &operand in &operands {
+        let part = if mean { call.affine(operand, share, 0.0)? } else { operand };
+        result = Some(match result {
+            Some(result) => call.join(kind, result, part)?,
+            None => part,
+        });
     }
-    if mean {
-        result = call.affine(result, 1.0 / operands.len() as f64, 0.0)?;
+    let result = result.ok_or(Why::Missing { operand: 0 })?;
+    if !mean {
+        return one(result);
     }
-    one(result)
+    one(call.affine(result, 1.0 / (operands.len() as f64 * share), 0.0)?)
 }
 
 fn logical(call: &mut Call<'_, '_>, kind: JoinKind) -> Made {

@@ -282,9 +282,9 @@ impl Call<'_, '_> {
     /// The only element of operand `index`, which has to be known.
     fn number(&self, index: usize) -> Result<f64, Why> {
         let array = self.known(index)?;
-        array.only().ok_or_else(|| {
-            Self::mode(format!("operand {index} of {:?} is not one number", array.dims()))
-        })
+        array
+            .only()
+            .ok_or_else(|| Self::mode(format!("operand {index} of {:?} is not one number", array.dims())))
     }
 
     /// The halves that hold operand `index`, where it is whole numbers that only the run knows.

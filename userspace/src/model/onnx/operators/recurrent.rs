@@ -68,7 +68,9 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     }
     let told = call.integer("hidden_size", hidden as i64)?;
     if usize::try_from(told) != Ok(hidden) {
-        return Err(Call::mode(format!("hidden_size is {told}, and the weights are those of {hidden} states")));
+        return Err(Call::mode(format!(
+            "hidden_size is {told}, and the weights are those of {hidden} states"
+        )));
     }
     if call.optional(4).is_some() && call.list(4)?.iter().any(|&length| length != steps as i64) {
         return Err(Call::mode("sequences of several lengths are not mapped"));
