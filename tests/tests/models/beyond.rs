@@ -2,7 +2,7 @@
 
 use ane::model::execute;
 use ane::model::network::{Array, Value};
-use ane_tests::model::Attribute::{self, Integer, Integers, Single};
+use ane_tests::model::Attribute::{self, Integer, Integers, Single, Text};
 use ane_tests::model::Onnx;
 
 use super::{compiled, device, exact, problems};
@@ -125,4 +125,40 @@ fn mean_of_operands_is_finite_where_their_sum_is_not() {
     net.node_to("Mean", &[&x, &x, &x], "y", &[]);
     net.output("y", &[1, 2]);
     agrees(&net, &Array::new(vec![1, 2], vec![30000.0, 0.3]).unwrap(), 0.001);
+}
+
+#[test]
+fn running_sum_of_large_elements_is_that_of_halves() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[4]);
+    let axis = net.integers(&[0]);
+    net.node_to("CumSum", &[&x, &axis], "y", &[]);
+    net.output("y", &[4]);
+    agrees(&net, &Array::list([40000.0, -40000.0, 3.0, 10.0]), 0.001);
+}
+
+#[test]
+fn line_between_large_elements_is_finite() {
+    let mut net = Onnx::new(1);
+    let x = net.input("x", &[1, 1, 1, 4]);
+    let scales = net.singles(&[4], &[1.0, 1.0, 1.0, 2.0]);
+    net.node_to("Resize", &[&x, "", &scales], "y", &[("mode", Text("linear"))]);
+    net.output_of_any_shape("y");
+    agrees(&net, &Array::new(vec![1, 1, 1, 4], vec![40000.0, 60000.0, 1.0, 0.5]).unwrap(), 0.001);
+}
+
+#[test]
+fn looked_up_rows_are_those_of_the_table_however_large_or_small() {
+    for table in [[40000.0, 5.0, -65504.0, 0.5], [1e-5, 2e-5, 0.5, 1.0], [1e-6, -3e-7, 0.0, 2e-6]] {
+        let mut net = Onnx::new(1);
+        let ids = net.whole_input("ids", &[4]);
+        let rows = net.singles(&[4, 1], &table);
+        net.node_to("Gather", &[&rows, &ids], "y", &[]);
+        net.output("y", &[4, 1]);
+        let compiled = compiled(&net.finish());
+        let seen = execute(&device(), &compiled, &[Array::list([0.0, 1.0, 2.0, 3.0])]).unwrap();
+        for (seen, wanted) in seen[0].values().iter().zip(table) {
+            assert_eq!(*seen, half::f16::from_f32(wanted).to_f64(), "{table:?}");
+        }
+    }
 }

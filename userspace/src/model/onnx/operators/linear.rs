@@ -5,7 +5,7 @@ use super::{Call, Made, one, point};
 use crate::model::einsum::einsum;
 use crate::model::layers::Layers;
 use crate::model::network::array::{ELEMENTS_MAX, broadcast};
-use crate::model::network::operation::{Convolution, Cut, JoinKind};
+use crate::model::network::operation::{Convolution, Cut, JoinKind, Linear};
 use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
 use crate::model::problem::Why;
 
@@ -28,12 +28,29 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     }
 }
 
+/// Factors so many times as small leave room in the array, which is infinite from 2^15 on, for every half.
+pub(super) const WITHIN: f64 = 2.0;
+
 /// A list is a row on the left and a column on the right.
 pub(super) fn product(call: &mut Call<'_, '_>, a: ValueId, b: ValueId) -> Result<ValueId, Why> {
+    product_as(call, Operation::Product, a, b)
+}
+
+/// The same with a matrix whose elements are `scale` times as small as they should be, so that sums stay within the array's range.
+pub(super) fn scaled_product(
+    call: &mut Call<'_, '_>,
+    a: ValueId,
+    matrix: ValueId,
+    scale: f64,
+) -> Result<ValueId, Why> {
+    product_as(call, Operation::Linear(Linear { scale, ..Linear::NONE }), a, matrix)
+}
+
+fn product_as(call: &mut Call<'_, '_>, operation: Operation, a: ValueId, b: ValueId) -> Result<ValueId, Why> {
     let (dims_a, dims_b) = (call.dims(a), call.dims(b));
     let left = if dims_a.len() == 1 { call.reshape(a, vec![1, dims_a[0]])? } else { a };
     let right = if dims_b.len() == 1 { call.reshape(b, vec![dims_b[0], 1])? } else { b };
-    let result = call.add(Operation::Product, &[left, right])?;
+    let result = call.add(operation, &[left, right])?;
     let mut dims = call.dims(result);
     if dims_b.len() == 1 {
         dims.pop();
@@ -104,7 +121,8 @@ fn has_kernel(call: &Call<'_, '_>, kernel: &[usize]) -> Result<(), Why> {
     let is_same = |told: &i64, &extent: &usize| usize::try_from(*told) == Ok(extent);
     match call.integers("kernel_shape")? {
         Some(told)
-            if told.len() != kernel.len() || !told.iter().zip(kernel).all(|(told, own)| is_same(told, own)) =>
+            if told.len() != kernel.len()
+                || !told.iter().zip(kernel).all(|(told, own)| is_same(told, own)) =>
         {
             Err(Call::mode(format!("kernel_shape is {told:?}, and the weights have a kernel of {kernel:?}")))
         }
@@ -211,24 +229,25 @@ fn turned(weights: &Array, groups: usize) -> Result<Array, Why> {
     Ok(array)
 }
 
-/// A product with a triangle of ones.
+/// A product with a triangle of ones, which are halves for the array: so it has room for every element.
 fn running_sum(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
     let axis = call.axis(call.list(1)?.first().copied().unwrap_or(0), dims.len())?;
     let (is_open, is_back) = (call.integer("exclusive", 0)? != 0, call.integer("reverse", 0)? != 0);
     let extent = dims[axis];
-    let ones = Array::from_fn(vec![extent, extent], |at| {
+    call.network.has_room(&[extent, extent])?;
+    call.network.count_looks(extent.saturating_mul(extent))?;
+    let ones = call.network.filled(call.name, vec![extent, extent], Kind::Real, |at| {
         let (from, to) = (at / extent, at % extent);
         let (from, to) = if is_back { (to, from) } else { (from, to) };
-        f64::from(u8::from(if is_open { from < to } else { from <= to }))
+        if (is_open && from < to) || (!is_open && from <= to) { 1.0 / WITHIN } else { 0.0 }
     })?;
-    let ones = call.constant(ones, Kind::Real);
     let order: Vec<usize> =
         (0..dims.len()).filter(|&other| other != axis).chain(std::iter::once(axis)).collect();
     let mut back = vec![0; order.len()];
     order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
     let last = call.add(Operation::Permute(order), &[x])?;
-    let sums = product(call, last, ones)?;
+    let sums = scaled_product(call, last, ones, WITHIN)?;
     one(call.add(Operation::Permute(back), &[sums])?)
 }

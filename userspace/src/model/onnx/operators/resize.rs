@@ -1,6 +1,6 @@
 //! Images made larger or smaller: a matrix for each axis, or where elements are but repeated, a choice of them.
 
-use super::linear::product;
+use super::linear::{WITHIN, scaled_product};
 use super::{Call, Made, one};
 use crate::model::layers::Layers;
 use crate::model::network::array::elements;
@@ -116,6 +116,7 @@ fn mixed(
 ) -> Result<ValueId, Why> {
     let (extent, wanted) = (call.dims(x)[axis], places.len());
     let leaves_out = call.integer("exclude_outside", 0)? != 0;
+    call.network.has_room(&[extent, wanted])?;
     let mut matrix = vec![0.0; elements(&[extent, wanted])?];
     for (to, &at) in places.iter().enumerate() {
         let below = at.floor();
@@ -125,7 +126,7 @@ fn mixed(
         }
         let sum = if leaves_out { factors.iter().map(|(_, factor)| factor).sum() } else { 1.0 };
         for (from, factor) in factors {
-            matrix[inside(below + from, extent) * wanted + to] += factor / sum;
+            matrix[inside(below + from, extent) * wanted + to] += factor / sum / WITHIN;
         }
     }
     let matrix = Array::new(vec![extent, wanted], matrix)?;
@@ -135,7 +136,7 @@ fn mixed(
     let mut back = vec![0; rank];
     order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
     let last = call.add(Operation::Permute(order), &[x])?;
-    let longer = product(call, last, matrix)?;
+    let longer = scaled_product(call, last, matrix, WITHIN)?;
     call.add(Operation::Permute(back), &[longer])
 }
 
