@@ -584,3 +584,14 @@ fn results_of_known_operands_are_rounded_to_their_type() {
         assert_eq!(ran(&compiled, &Array::list([0.0, 1.0])).values(), [wanted, wanted + 1.0], "{of}");
     }
 }
+
+#[test]
+fn sums_of_known_whole_numbers_have_the_bits_that_the_program_says() {
+    let body = r#"
+            int32 a = mul(x = int32(4294967), y = int32(1000))[name = string("a")];
+            fp16 b = cast(dtype = string("fp16"), x = a)[name = string("b")];
+            tensor<fp16, [1]> y = mul(x = x, y = b)[name = string("y")];"#;
+    let compiled = text(&function("tensor<fp16, [1]> x", body, "y"), &Options::default());
+    // A quarter of 4294967000 less 2^32.
+    assert_eq!(ran(&compiled, &Array::list([0.25])).values(), [-74.0]);
+}

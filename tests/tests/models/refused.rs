@@ -11,18 +11,6 @@ use ane_tests::model::{Onnx, bytes, mobilenet, number, sequence};
 use super::{Constant, SQUARE, device, of_constants, problems, random};
 
 #[test]
-fn type_of_a_computed_zero_point_is_asked_for() {
-    let mut model = Onnx::new(7);
-    let x = model.input("x", &[1, 6]);
-    let (scale, zero) = (model.singles(&[], &[0.5]), model.integers(&[0]));
-    let zero = model.node("Cast", &[&zero], &[("to", Integer(3))]);
-    model.node_to("QuantizeLinear", &[&x, &scale, &zero], "y", &[]);
-    model.output("y", &[1, 6]);
-    let problems = problems(&model.finish());
-    assert!(problems[0].to_string().contains("type of its zero point"), "{}", problems[0]);
-}
-
-#[test]
 fn attention_with_past_keys_and_no_past_values_is_refused() {
     let mut net = Onnx::new(5);
     let x = net.input("x", &[1, 2, 3, 4]);

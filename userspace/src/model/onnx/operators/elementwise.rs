@@ -150,6 +150,9 @@ fn cast(call: &mut Call<'_, '_>) -> Made {
 /// `element` is the standard's number of the type, where it is known.
 fn convert(call: &mut Call<'_, '_>, x: ValueId, kind: Kind, element: Option<u64>) -> Result<ValueId, Why> {
     if let Some(array) = call.network.known(x) {
+        if element.and_then(tensor::whole).is_some_and(tensor::Whole::is_narrow) {
+            call.network.is_exact([x])?;
+        }
         let array = match (kind, element.and_then(tensor::whole)) {
             (Kind::Real, _) => array.clone(),
             // Of a real number outside of the type the standard does not say what becomes.

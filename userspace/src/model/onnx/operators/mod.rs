@@ -68,6 +68,31 @@ const IDLE: &[&str] = &[
     "num_outputs",
 ];
 
+/// Operators that compute other whole numbers than they are given. The rest compare, choose or move them, and a number that only says
+/// "to the end" is as good as another.
+const COMPUTING: &[&str] = &[
+    "Abs",
+    "CumSum",
+    "Add",
+    "Div",
+    "Einsum",
+    "Gemm",
+    "MatMul",
+    "Mean",
+    "Mod",
+    "Mul",
+    "Neg",
+    "Pow",
+    "Range",
+    "ReduceL1",
+    "ReduceMean",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+    "Sub",
+    "Sum",
+];
+
 /// The version of operators in whose form readers of other formats ask.
 pub(super) const OPSET_OF_OTHERS: i64 = 18;
 
@@ -97,9 +122,16 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
         resize::call,
     ];
     earlier_versions::operands(call)?;
+    let is_computing = COMPUTING.contains(&call.node.operator.as_str());
+    if is_computing {
+        call.network.is_exact(call.inputs.iter().flatten().copied())?;
+    }
     for family in families {
         if let Some(values) = family(call)? {
             call.all_seen()?;
+            if is_computing {
+                call.network.is_exact(values.iter().copied())?;
+            }
             return Ok(values);
         }
     }
