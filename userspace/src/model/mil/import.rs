@@ -180,6 +180,7 @@ impl Import<'_> {
                 }
                 let what = format!("result {:?}", excerpt(&output));
                 let checked = of.check(&what, self.network.dims(*value));
+                let checked = checked.and_then(|()| of.check_kind(&what, self.network.values[*value].kind));
                 operand = self.kept(&operator, &name, checked).and(operand);
             }
             if let Some(Operand::Value(value)) = operand {
