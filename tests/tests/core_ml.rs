@@ -584,3 +584,41 @@ fn results_of_known_operands_are_rounded_to_their_type() {
         assert_eq!(ran(&compiled, &Array::list([0.0, 1.0])).values(), [wanted, wanted + 1.0], "{of}");
     }
 }
+
+#[test]
+fn result_of_another_kind_than_the_program_says_is_refused() {
+    let told = |declared: &str, operation: &str| {
+        let body = format!("            tensor<{declared}, [2]> y = {operation}[name = string(\"y\")];");
+        problems(&function("tensor<fp16, [2]> x", &body, "y"), &Options::default())[0].why.to_string()
+    };
+    let whole = told("int32", "relu(x = x)");
+    assert_eq!(whole, "result \"y\" has real numbers; the model says int32");
+    let truth = told("bool", "relu(x = x)");
+    assert_eq!(truth, "result \"y\" has real numbers; the model says bool");
+    let real = told("fp16", "greater(x = x, y = fp16(1))");
+    assert_eq!(real, "result \"y\" has truths; the model says fp16");
+    // Singles are computed in halves.
+    let body = "            tensor<fp32, [2]> y = relu(x = x)[name = string(\"y\")];";
+    text(&function("tensor<fp16, [2]> x", body, "y"), &Options::default());
+}
+
+#[test]
+fn text_in_the_place_of_a_number_is_refused() {
+    for operation in ["leaky_relu(alpha = string(\"1\"), x = x)", "softmax(axis = string(\"1\"), x = x)"] {
+        let body = format!("            tensor<fp16, [2]> y = {operation}[name = string(\"y\")];");
+        let problems = problems(&function("tensor<fp16, [2]> x", &body, "y"), &Options::default());
+        let told = problems[0].why.to_string();
+        assert!(told.contains("is the text \"1\", where a tensor belongs"), "{told}");
+    }
+}
+
+#[test]
+fn sums_of_known_whole_numbers_have_the_bits_that_the_program_says() {
+    let body = r#"
+            int32 a = mul(x = int32(4294967), y = int32(1000))[name = string("a")];
+            fp16 b = cast(dtype = string("fp16"), x = a)[name = string("b")];
+            tensor<fp16, [1]> y = mul(x = x, y = b)[name = string("y")];"#;
+    let compiled = text(&function("tensor<fp16, [1]> x", body, "y"), &Options::default());
+    // A quarter of 4294967000 less 2^32.
+    assert_eq!(ran(&compiled, &Array::list([0.25])).values(), [-74.0]);
+}

@@ -148,3 +148,13 @@ fn scales_that_are_not_as_many_as_places_are_refused() {
     assert!(quantized(&[1.0, 2.0, 3.0], 0).contains("[3]"));
     assert!(quantized(&[1.0, 2.0, 3.0, 4.0], -7).contains("block_size is -7"));
 }
+
+#[test]
+fn matrix_of_a_running_sum_is_work_before_it_is_made() {
+    let mut net = tired();
+    let (x, axis) = (net.input("long", &[1, 2048]), net.integers(&[1]));
+    net.node_to("CumSum", &[&x, &axis], "sums", &[]);
+    net.output("sums", &[1, 2048]);
+    let why = told(&net.finish());
+    assert!(why.starts_with("CumSum") && why.contains("more than 2^32 products"), "{why}");
+}

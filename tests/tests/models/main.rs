@@ -2,6 +2,7 @@
 //!
 //! * [`activations`]: functions of each element behind a convolution.
 //! * [`agree`]: those that agree.
+//! * [`beyond`]: sums whose parts leave the range of the array or of halves.
 //! * [`empty`]: tensors without elements.
 //! * [`hostile`]: those that ask for numbers or work without bounds.
 //! * [`indexed`]: rows of tables by indices that the run is given.
@@ -22,6 +23,7 @@
 
 mod activations;
 mod agree;
+mod beyond;
 mod empty;
 mod hostile;
 mod indexed;

@@ -80,3 +80,17 @@ fn constants_of_four_bits_have_a_scale_for_each_block() {
     let wanted = Array::from_fn(vec![2, 3], product).expect("a small array");
     assert!(worst(&seen[0], &wanted) < 0.02, "{seen:?} {wanted:?}");
 }
+
+#[test]
+fn type_of_a_computed_zero_point_is_that_of_its_cast() {
+    let mut model = Onnx::new(7);
+    let x = model.input("x", &[3]);
+    let (scale, zero) = (model.singles(&[], &[0.5]), model.integers(&[0]));
+    let zero = model.node("Cast", &[&zero], &[("to", Integer(3))]);
+    let bytes = model.node("QuantizeLinear", &[&x, &scale, &zero], &[]);
+    model.node_to("DequantizeLinear", &[&bytes, &scale, &zero], "y", &[]);
+    model.output("y", &[3]);
+    let x = Array::list([-1000.0, 1000.0, 3.0]);
+    let seen = execute(&device(), &compiled(&model.finish()), &[x]).unwrap();
+    assert_eq!(seen[0].values(), [-64.0, 63.5, 3.0]);
+}

@@ -226,3 +226,54 @@ fn product_of_known_singles_is_rounded_as_a_single() {
     let y = net.node("Add", &[&x, &whole], &[]);
     assert_eq!(made(&mut net, &y, &Array::list([0.0])).values(), [7.0]);
 }
+
+#[test]
+fn sums_of_known_whole_numbers_have_the_bits_of_their_type() {
+    // 200 + 100, 2 - 3 and 16 * 17, with a step between that only moves them.
+    for (operator, a, b, wanted) in
+        [("Add", 200, 100, 44.0), ("Sub", 2, 3, 255.0), ("Mul", 16, 17, 16.0), ("Max", 2, 3, 3.0)]
+    {
+        let mut net = Onnx::new(3);
+        let x = net.input("x", &[1]);
+        let [a, b] = [a, b].map(|value| net.initializer(UINT8, &[1], &[value]));
+        let moved = net.node("Concat", &[&a], &[("axis", Integer(0))]);
+        let made_of = net.node(operator, &[&moved, &b], &[]);
+        let back = cast(&mut net, &made_of, FLOAT);
+        let y = net.node("Add", &[&x, &back], &[]);
+        assert_eq!(made(&mut net, &y, &Array::list([0.0])).values(), [wanted], "{operator}");
+    }
+}
+
+#[test]
+fn type_of_whole_numbers_follows_a_cast() {
+    let mut net = Onnx::new(3);
+    let x = net.input("x", &[1]);
+    let (large, one) = (net.integers(&[127]), net.integers(&[1]));
+    let [large, one] = [large, one].map(|value| cast(&mut net, &value, INT8));
+    let sum = net.node("Add", &[&large, &one], &[]);
+    let back = cast(&mut net, &sum, FLOAT);
+    let y = net.node("Add", &[&x, &back], &[]);
+    assert_eq!(made(&mut net, &y, &Array::list([0.0])).values(), [-128.0]);
+}
+
+#[test]
+fn whole_numbers_that_doubles_do_not_hold_are_not_computed_with() {
+    let of = |operator: &str, list: &[i64], other: &[i64]| {
+        let mut net = Onnx::new(3);
+        let x = net.input("x", &[1]);
+        let (a, b) = (net.integers(list), net.integers(other));
+        let made = net.node(operator, &[&a, &b], &[]);
+        let back = cast(&mut net, &made, FLOAT);
+        net.node_to("Mul", &[&x, &back], "y", &[]);
+        net.output("y", &[1]);
+        net.finish()
+    };
+    for (operator, a, b) in
+        [("Mod", (1 << 60) + 7, 1000), ("Mul", 1 << 40, 1 << 40), ("Sub", i64::MAX, 1), ("Add", 1, 1 << 53)]
+    {
+        let told = problems(&of(operator, &[a], &[b]))[0].to_string();
+        assert!(told.starts_with(operator) && told.contains("from 2^53 on"), "{told}");
+    }
+    // The smaller one of both is exact, and so is what is only moved.
+    compiled(&of("Min", &[i64::MAX], &[3]));
+}

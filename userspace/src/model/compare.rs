@@ -261,7 +261,7 @@ fn source(operation: &Operation, difference: f64, store: f64) -> Source {
         Operation::Join(join) if matches!(join.kind, JoinKind::Divide | JoinKind::Power) => Source::Table,
         Operation::Reduce(reduce) if reduce.post != Post::None => Source::Table,
         Operation::Convolution(_) | Operation::Product | Operation::Linear(_) => Source::Accumulator,
-        Operation::Window(window) if !window.maximum => Source::Accumulator,
+        Operation::Window(window) if !(window.maximum || window.of_squares) => Source::Accumulator,
         _ => Source::Passes,
     }
 }

@@ -5,6 +5,7 @@ use half::f16;
 use super::held::Held;
 use super::stack::Shift;
 use super::taps::{self, Along, Kernel, Work};
+use super::window::shares;
 use super::{Lower, Why, maps, shape};
 use crate::build::{self, Channels, Limit, Lines, Padding, Tail, Weights};
 use crate::model::network::array::elements;
@@ -134,15 +135,15 @@ impl Lower<'_> {
     }
 
     /// The mean of a window: each channel by itself, with ones as weights.
-    pub(super) fn box_sum(
+    pub(super) fn box_mean(
         &mut self,
         x: &Held,
         kernel: (usize, usize),
         stride: (usize, usize),
         padding: [usize; 4],
-        scale: f64,
     ) -> Result<Held, Why> {
         let channels = x.dims[1];
+        let (share, rest) = shares((kernel.0 * kernel.1) as f64);
         let flat = Flat {
             outputs: channels,
             reads: 1,
@@ -150,9 +151,9 @@ impl Lower<'_> {
             kernel,
             stride,
             padding,
-            weights: vec![f16::ONE; channels * kernel.0 * kernel.1],
+            weights: vec![nearest_half(share); channels * kernel.0 * kernel.1],
             bias: None,
-            tail: Tail { post_scale: nearest_half(scale), ..Tail::NONE },
+            tail: Tail { post_scale: nearest_half(rest), ..Tail::NONE },
         };
         let last = x.dims.len() - 1;
         let x = self.by_column(x, Some(last))?;

@@ -326,6 +326,11 @@ impl Lower<'_> {
     }
 
     fn halves(&mut self, values: &[f64]) -> Vec<f16> {
+        self.halves_of_parts(values, 1.0)
+    }
+
+    /// The same of values that the engine multiplies with `scale` afterwards, and the errors with them.
+    fn halves_of_parts(&mut self, values: &[f64], scale: f64) -> Vec<f16> {
         let (mut worst, mut beyond) = (self.rounded, self.beyond);
         let half = |&value: &f64| {
             let half = nearest_half(value);
@@ -333,7 +338,7 @@ impl Lower<'_> {
                 if half.is_infinite() {
                     beyond += 1;
                 } else {
-                    worst = worst.max((half.to_f64() - value).abs());
+                    worst = worst.max((half.to_f64() - value).abs() * scale.abs());
                 }
             }
             half

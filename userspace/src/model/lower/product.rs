@@ -14,7 +14,7 @@ struct Known<'a> {
     matrix: &'a Array,
     /// Stretches to the result.
     bias: Option<&'a Array>,
-    /// Multiplies the matrix.
+    /// Multiplies the sums, before the bias is added.
     scale: f64,
     tail: Tail,
     /// The axis of the operand that is summed up, and in whose place the outputs are.
@@ -31,7 +31,6 @@ const WEIGHTS_MAX: u64 = 1 << 34;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MatrixKey {
     at: *const f64,
-    scale: f64,
     ordered: Vec<usize>,
     steps: Vec<isize>,
 }
@@ -104,13 +103,11 @@ impl Lower<'_> {
         if axis == rank - 1 {
             steps.swap(rank - 2, rank - 1);
         }
+        // The array adds the bias before it multiplies, and some functions have a factor of their own.
+        let scale = known.scale;
+        let post_scale = self.halves(&[scale * known.tail.post_scale.to_f64()])[0];
         // Constants stay where they are for as long as there is a network.
-        let key = MatrixKey {
-            at: matrix.values().as_ptr(),
-            scale: known.scale,
-            ordered: ordered.clone(),
-            steps: steps.clone(),
-        };
+        let key = MatrixKey { at: matrix.values().as_ptr(), ordered: ordered.clone(), steps: steps.clone() };
         let mut weights = Walk::new(&ordered, 0, &steps);
         let biases = [batches, &[outputs]].concat();
         let bias_steps = known.bias.map(|bias| {
@@ -122,22 +119,21 @@ impl Lower<'_> {
             let halves = match &self.matrix {
                 Some((same, halves)) if *same == key => Rc::clone(halves),
                 _ => {
-                    let each = |_| known.scale * matrix.values()[weights.next_place()];
+                    let each = |_| matrix.values()[weights.next_place()];
                     let ordered: Vec<f64> = (0..outputs * inputs).map(each).collect();
-                    self.halves(&ordered).into()
+                    self.halves_of_parts(&ordered, scale).into()
                 }
             };
             if !many {
                 self.matrix = Some((key.clone(), Rc::clone(&halves)));
             }
-            let bias: Option<Vec<f64>> = known
-                .bias
-                .zip(bias.as_mut())
-                .map(|(known, walk)| (0..outputs).map(|_| known.values()[walk.next_place()]).collect());
+            let bias: Option<Vec<f64>> = known.bias.zip(bias.as_mut()).map(|(known, walk)| {
+                (0..outputs).map(|_| known.values()[walk.next_place()] / scale).collect()
+            });
             let bias = bias.map(|bias| self.halves(&bias));
             let convolution = Convolution {
                 bias: bias.as_deref(),
-                tail: Tail { transpose: turns, ..known.tail },
+                tail: Tail { transpose: turns, post_scale, ..known.tail },
                 ..Convolution::new(super::extent(outputs), (1, 1), Weights::Half(&halves))
             };
             let (x, place) = if many {

@@ -6,38 +6,76 @@ use crate::build::{Element, Limit};
 use crate::model::network::evaluate::moving::{count_factors, taps};
 use crate::model::network::operation::{Cut, Window};
 
+/// Most elements of a window over rows and columns whose mean is taken at once. (Chosen) Each of 16 ones is a sixteenth.
+const TOGETHER_MAX: usize = 16;
+
+/// One over so many elements, as a power of two that each is multiplied with before they are added up, and the rest, which the sum is
+/// multiplied with. A sum without the first may be infinite where the mean is not; a power of two is exact.
+pub(super) fn shares(taps: f64) -> (f64, f64) {
+    // Halves hold smaller ones with fewer digits.
+    let share = (-taps.log2().ceil()).max(-14.0).exp2();
+    (share, 1.0 / (taps * share))
+}
+
+/// Without the array, each element of the window along an axis is a task.
+fn is_few_tasks(window: &Window) -> Result<(), Why> {
+    match window.kernel.iter().find(|&&kernel| kernel as u64 > super::TASKS_MAX) {
+        Some(&kernel) => Err(Why::Tasks { tasks: kernel as u64, most: super::TASKS_MAX }),
+        None => Ok(()),
+    }
+}
+
 impl Lower<'_> {
     pub(super) fn window(&mut self, window: &Window, x: Held) -> Result<Held, Why> {
+        if !self.fits_array(window, &x) {
+            is_few_tasks(window)?;
+        }
         if window.maximum {
             return self.along_axes(window, x, f64::NEG_INFINITY, Element::MAXIMUM);
         }
-        let taps = taps(window);
         let extents = x.dims[x.dims.len() - window.kernel.len()..].to_vec();
-        let sums = if self.fits_array(window, &x) {
-            let moving = window.kernel.len();
-            let rows = |list: &[usize]| if moving == 2 { list[0] } else { 1 };
-            let (top, bottom) = if moving == 2 { window.padding[0] } else { (0, 0) };
-            let (left, right) = window.padding[moving - 1];
-            let kernel = (window.kernel[moving - 1], rows(&window.kernel));
-            let stride = (window.stride[moving - 1], rows(&window.stride));
-            self.box_sum(&x, kernel, stride, [left, right, top, bottom], 1.0 / taps)?
+        let means = if self.fits_array(window, &x) {
+            self.mean(window, &x)?
         } else {
-            let sums = self.along_axes(window, x, 0.0, Element::ADD)?;
-            self.affine(&sums, 1.0 / taps, 0.0)?
+            let (share, rest) = shares(taps(window));
+            let small = self.affine(&x, share, 0.0)?;
+            let sums = self.along_axes(window, small, 0.0, Element::ADD)?;
+            if rest == 1.0 { sums } else { self.affine(&sums, rest, 0.0)? }
         };
         let factors = count_factors(window, &extents)?;
         if factors.values().iter().all(|&factor| factor == 1.0) {
-            return Ok(sums);
+            return Ok(means);
         }
-        let rank = sums.dims.len();
+        let rank = means.dims.len();
         let missing = rank - factors.dims().len();
-        let column = sums.column.and_then(|column| column.checked_sub(missing));
+        let column = means.column.and_then(|column| column.checked_sub(missing));
         let column = column.filter(|&axis| factors.dims()[axis] > 1);
         let factors = self.array(&factors, column)?.with_rank(rank);
-        self.combine(&sums, &factors, Element::MULTIPLY)
+        self.combine(&means, &factors, Element::MULTIPLY)
+    }
+
+    /// The mean of all elements of the window, those on padding too, by the array.
+    ///
+    /// The array rounds each product to a multiple of 2^-16. With a small share in its ones it would round an element of a large
+    /// window to few digits, so such a mean is taken along columns first, and then along rows.
+    fn mean(&mut self, window: &Window, x: &Held) -> Result<Held, Why> {
+        let last = window.kernel.len() - 1;
+        let (width, step, (left, right)) = (window.kernel[last], window.stride[last], window.padding[last]);
+        if last == 0 {
+            return self.box_mean(x, (width, 1), (step, 1), [left, right, 0, 0]);
+        }
+        let (height, rise, (top, bottom)) = (window.kernel[0], window.stride[0], window.padding[0]);
+        if width * height > TOGETHER_MAX && width.min(height) > 1 {
+            let means = self.box_mean(x, (width, 1), (step, 1), [left, right, 0, 0])?;
+            return self.box_mean(&means, (1, height), (1, rise), [0, 0, top, bottom]);
+        }
+        self.box_mean(x, (width, height), (step, rise), [left, right, top, bottom])
     }
 
     fn fits_array(&self, window: &Window, x: &Held) -> bool {
+        if window.of_squares {
+            return false;
+        }
         let fits = |axis: usize| {
             let (before, behind) = window.padding[axis];
             window.kernel[axis] as u64 <= Limit::Kernel.max()
@@ -61,9 +99,6 @@ impl Lower<'_> {
             let all = Cut { start: 0, step: step.cast_signed(), count };
             if kernel == 1 && (before, behind) == (0, 0) && all == Cut::all(held.dims[axis]) {
                 continue;
-            }
-            if kernel as u64 > super::TASKS_MAX {
-                return Err(Why::Tasks { tasks: kernel as u64, most: super::TASKS_MAX });
             }
             held = self.column_beside(&held, &[axis])?;
             if (before, behind) != (0, 0) {

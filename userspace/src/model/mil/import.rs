@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::blob;
 use super::flexible::Flexible;
 use super::operators::{self, Call, Operand};
-use super::program::{Argument, Constant, Function, Operation, Type};
+use super::program::{Argument, Constant, ElementType, Function, Operation, Type};
 use crate::container::excerpt;
 use crate::model::cut;
 use crate::model::imported::{self, Imported};
 use crate::model::limits::PROBLEMS_MAX;
 use crate::model::neighbour_files::Files;
-use crate::model::network::array::elements;
+use crate::model::network::array::{elements, wrapped};
 use crate::model::network::{Array, Kind, Network, ValueId};
 use crate::model::options::Options;
 use crate::model::problem::{Problem, Why};
@@ -172,9 +172,15 @@ impl Import<'_> {
             }
             if let (Some(Operand::Value(value)), Some(of)) = (&operand, of) {
                 if let Some(nearest) = of.element.nearest() {
-                    self.network.round_known(first, &[*value], nearest);
+                    self.network.round_known(first, &[*value], Kind::Real, nearest);
                 }
-                let checked = of.check(&format!("result {:?}", excerpt(&output)), self.network.dims(*value));
+                if let ElementType::Whole(bits, has_sign) = of.element {
+                    let wrap = |value| wrapped(value, bits, has_sign);
+                    self.network.round_known(first, &[*value], Kind::Integer, wrap);
+                }
+                let what = format!("result {:?}", excerpt(&output));
+                let checked = of.check(&what, self.network.dims(*value));
+                let checked = checked.and_then(|()| of.check_kind(&what, self.network.values[*value].kind));
                 operand = self.kept(&operator, &name, checked).and(operand);
             }
             if let Some(Operand::Value(value)) = operand {

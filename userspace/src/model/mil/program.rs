@@ -73,6 +73,22 @@ pub(super) struct Type {
 }
 
 impl Type {
+    /// Refuses elements of another kind than the model says.
+    ///
+    /// What has 8 bits or fewer may be numbers of the engine that are whole, as `quantize` makes them.
+    pub(super) fn check_kind(&self, what: &str, kind: Kind) -> Result<(), Why> {
+        let is_quantized = kind == Kind::Real && matches!(self.element, ElementType::Whole(..=8, _));
+        if is_quantized || self.element.kind() == Some(kind) {
+            return Ok(());
+        }
+        let kind = match kind {
+            Kind::Real => "real numbers",
+            Kind::Integer => "whole numbers",
+            Kind::Bool => "truths",
+        };
+        Err(Why::Mode(format!("{what} has {kind}; the model says {}", self.element)))
+    }
+
     /// Refuses extents that are others than the model says.
     pub(super) fn check(&self, what: &str, dims: &[usize]) -> Result<(), Why> {
         let is_same = |(told, &extent): (&Option<u64>, &usize)| told.is_none_or(|told| told == extent as u64);

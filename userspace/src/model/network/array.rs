@@ -120,6 +120,17 @@ pub fn whole(value: f64) -> Result<i64, Fault> {
     if value.fract() == 0.0 { Ok(value as i64) } else { Err(Fault::NotWhole { value }) }
 }
 
+/// A whole number in a type of so many bits, of which only the lowest are kept. Those of 64 bits stay: doubles do not have all of their
+/// digits, and what would leave them is refused before.
+pub fn wrapped(value: f64, bits: u8, has_sign: bool) -> f64 {
+    if bits >= 64 {
+        return value;
+    }
+    let all = f64::from(bits).exp2();
+    let rest = value.rem_euclid(all);
+    if has_sign && rest >= all / 2.0 { rest - all } else { rest }
+}
+
 /// Refuses more axes than a tensor can have. A list of extents may be as long as a constant.
 ///
 /// # Errors

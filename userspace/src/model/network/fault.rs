@@ -32,6 +32,11 @@ pub enum Fault {
     /// An index, an extent or the like with a part behind the point, or without end.
     #[error("{value} is no whole number")]
     NotWhole { value: f64 },
+    /// A whole number that is computed with, and that a double may stand for beside its neighbours.
+    #[error(
+        "whole numbers are computed with in doubles, which do not hold all of them from 2^53 on, as {value:.0} is"
+    )]
+    Inexact { value: f64 },
     #[error("takes {wanted} operands, here are {given}")]
     Operands { wanted: &'static str, given: usize },
     #[error("a tensor of {dims:?} has no element")]

@@ -273,22 +273,40 @@ impl Network {
         Ok(output)
     }
 
-    /// Rounds what is known of real values that were added from `first` on, as a layer in their type does.
+    /// Brings what is known of values of `kind` that were added from `first` on to their type, as a layer in it does.
     pub(in crate::model) fn round_known(
         &mut self,
         first: ValueId,
         made: &[ValueId],
-        nearest: fn(f64) -> f64,
+        kind: Kind,
+        nearest: impl Fn(f64) -> f64,
     ) {
         for &value in made.iter().filter(|&&value| value >= first) {
-            let Some(Value { kind: Kind::Real, constant: Some(array), .. }) = self.values.get_mut(value)
-            else {
+            let Some(Value { kind: own, constant: Some(array), .. }) = self.values.get_mut(value) else {
                 continue;
             };
+            if *own != kind {
+                continue;
+            }
             // Elements that were only moved have nothing to round, and are shared.
             if array.values().iter().any(|&element| nearest(element) != element) {
-                *array = array.map(nearest);
+                *array = array.map(&nearest);
             }
+        }
+    }
+
+    /// Refuses known whole numbers that doubles do not hold exactly, where they are computed with.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Inexact`].
+    pub(in crate::model) fn is_exact(&self, values: impl IntoIterator<Item = ValueId>) -> Result<(), Fault> {
+        const END: f64 = (1_u64 << 53) as f64;
+        let of = |value: ValueId| self.values.get(value).filter(|value| value.kind == Kind::Integer);
+        let known = values.into_iter().filter_map(of).filter_map(|value| value.constant.as_ref());
+        match known.flat_map(Array::values).find(|value| value.abs() >= END) {
+            Some(&value) => Err(Fault::Inexact { value }),
+            None => Ok(()),
         }
     }
 

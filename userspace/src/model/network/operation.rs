@@ -230,6 +230,8 @@ pub enum Post {
 pub struct Window {
     /// The largest instead of the mean.
     pub maximum: bool,
+    /// Elements are squares, for which the array's range is too narrow: sums are halves.
+    pub of_squares: bool,
     /// Extents of the window.
     pub kernel: Vec<usize>,
     pub stride: Vec<usize>,

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
+use super::attribute::Attribute;
 use super::message::{Extent, Graph, Model, Node, ValueInfo, is_standard};
 use super::operators::{self, Call};
 use super::tensor;
@@ -25,6 +26,9 @@ const OPSET_MIN: i64 = 7;
 
 /// The version of a model that says none at all: of the format's own first version.
 const OPSET_UNSAID: i64 = 1;
+
+/// The standard's number of the type of shapes and places.
+const INT64: u64 = 7;
 
 /// The layers of a model.
 ///
@@ -273,6 +277,7 @@ impl Import<'_> {
         let last = node.outputs.iter().rposition(|output| self.read.contains(output));
         let wanted = last.map_or(1, |last| last + 1);
         let (element, first) = (self.element(node, &inputs), self.network.values.len());
+        let whole = self.whole_element(node, &inputs);
         let (network, types) = (&mut self.network, &self.types);
         let opset = self.opset.unwrap_or(operators::OPSET_OF_OTHERS);
         let seen = RefCell::default();
@@ -291,17 +296,18 @@ impl Import<'_> {
         match made {
             Ok(values) => {
                 if let Some(nearest) = element.and_then(tensor::nearest) {
-                    self.network.round_known(first, &values, nearest);
+                    self.network.round_known(first, &values, Kind::Real, nearest);
                 }
-                // Of whole numbers only the model itself says it: an operator has them in the type of any of its operands.
-                let kind = element.and_then(tensor::kind);
-                let is_said = node.operator == "Constant" || kind == Some(Kind::Real);
-                let is_of = |&&value: &&ValueId| {
-                    // An operand that is the result, too, keeps its type.
-                    is_said && value >= first && kind == Some(self.network.values[value].kind)
-                };
-                let made = values.iter().filter(is_of);
-                self.types.extend(made.filter_map(|&value| Some((value, element?))));
+                if let Some(whole) = whole.and_then(tensor::whole) {
+                    self.network.round_known(first, &values, Kind::Integer, |value| whole.wrapped(value));
+                }
+                // An operand that is the result, too, keeps its type.
+                for &value in values.iter().filter(|&&value| value >= first) {
+                    let kind = self.network.values[value].kind;
+                    let of = if kind == Kind::Integer { whole } else { element };
+                    let of = of.filter(|&of| tensor::kind(of) == Some(kind));
+                    self.types.extend(of.map(|of| (value, of)));
+                }
                 // The client knows tensors by the names of the model.
                 for (output, &value) in node.outputs.iter().zip(&values) {
                     self.network.rename(value, output);
@@ -318,16 +324,34 @@ impl Import<'_> {
     /// The type of a node's results, as far as they are of that kind: that of its first real operand, if nothing else says it.
     fn element(&self, node: &Node<'_>, inputs: &[Option<ValueId>]) -> Option<u64> {
         const SINGLE: u64 = 1;
-        let tensor = || node.attributes.get("value").and_then(|value| value.tensor);
+        let tensor = || node.attributes.get("value").and_then(Attribute::tensor);
         let of = |value: &ValueId| self.types.get(value).copied();
         match node.operator.as_str() {
+            "Constant"
+                if node.attributes.contains_key("value_int")
+                    || node.attributes.contains_key("value_ints") =>
+            {
+                Some(INT64)
+            }
             "Constant" | "ConstantOfShape" => tensor().map_or(Some(SINGLE), tensor::element),
-            "Cast" => node.attributes.get("to").and_then(|to| u64::try_from(to.integer).ok()),
+            "Cast" => node.attributes.get("to").and_then(|to| u64::try_from(to.integer()?).ok()),
             "CastLike" => inputs.get(1)?.as_ref().and_then(of),
             _ => {
                 let is_real = |value: &&ValueId| self.network.values[**value].kind == Kind::Real;
                 inputs.iter().flatten().find(is_real).and_then(of)
             }
+        }
+    }
+
+    /// The type of a node's results, as far as they are whole numbers.
+    fn whole_element(&self, node: &Node<'_>, inputs: &[Option<ValueId>]) -> Option<u64> {
+        let of = |index: usize| inputs.get(index)?.and_then(|value| self.types.get(&value).copied());
+        match node.operator.as_str() {
+            "Constant" | "ConstantOfShape" | "Cast" | "CastLike" => self.element(node, inputs),
+            "Shape" | "Size" | "ArgMax" | "ArgMin" => Some(INT64),
+            "Where" => of(1),
+            "OneHot" => of(2),
+            _ => of(0),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::attribute::Attribute;
 use crate::model::protobuf::{Damage, Message};
 
 /// `ModelProto`.
@@ -38,18 +39,6 @@ pub(super) struct Node<'a> {
     pub(super) inputs: Vec<String>,
     pub(super) outputs: Vec<String>,
     pub(super) attributes: BTreeMap<String, Attribute<'a>>,
-}
-
-/// `AttributeProto`.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Attribute<'a> {
-    pub(super) single: f32,
-    pub(super) integer: i64,
-    pub(super) text: String,
-    pub(super) tensor: Option<&'a [u8]>,
-    pub(super) singles: Vec<f32>,
-    pub(super) integers: Vec<i64>,
-    pub(super) texts: Vec<String>,
 }
 
 /// `ValueInfoProto` of a tensor.
@@ -146,28 +135,6 @@ impl<'a> Node<'a> {
             Ok::<(), Damage>(())
         })?;
         Ok(node)
-    }
-}
-
-impl<'a> Attribute<'a> {
-    fn read(bytes: &'a [u8]) -> Result<(String, Self), Damage> {
-        let mut attribute = Self::default();
-        let mut name = String::new();
-        Message::new("AttributeProto", bytes).for_each(|number, field| {
-            match number {
-                1 => name = field.text(),
-                2 => attribute.single = field.single(),
-                3 => attribute.integer = field.signed(),
-                4 => attribute.text = field.text(),
-                5 => attribute.tensor = Some(field.bytes()),
-                7 => field.singles(&mut attribute.singles),
-                8 => field.integers("AttributeProto", &mut attribute.integers)?,
-                9 => attribute.texts.push(field.text()),
-                _ => {}
-            }
-            Ok::<(), Damage>(())
-        })?;
-        Ok((name, attribute))
     }
 }
 

@@ -5,7 +5,7 @@ use half::{bf16, f16};
 
 use crate::model::layers::extent;
 use crate::model::neighbour_files::{Beside, Files};
-use crate::model::network::array::{Array, elements};
+use crate::model::network::array::{Array, elements, wrapped};
 use crate::model::network::{Fault, Kind};
 use crate::model::protobuf::{Damage, Field, Message};
 use crate::tensor::nearest_half;
@@ -198,24 +198,26 @@ pub(super) fn nearest(element: u64) -> Option<fn(f64) -> f64> {
 /// A type of whole numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
-    bits: i32,
+    bits: u8,
     has_sign: bool,
 }
 
 /// The type of whole numbers with this number in the standard.
 pub(super) fn whole(element: u64) -> Option<Whole> {
-    let bits = bits(element).and_then(|bits| i32::try_from(bits).ok());
+    let bits = bits(element).and_then(|bits| u8::try_from(bits).ok());
     let has_sign = matches!(element, 3 | 5 | 6 | 7 | 22 | 26);
     bits.filter(|_| kind(element) == Some(Kind::Integer)).map(|bits| Whole { bits, has_sign })
 }
 
 impl Whole {
-    /// A whole number in this type: of its bits only the lowest are kept. Those of 64 bits stay, as doubles do not have all bits of them.
+    /// A whole number in this type, of whose bits only the lowest are kept.
     pub(super) fn wrapped(self, value: f64) -> f64 {
-        let Self { bits: bits @ ..64, has_sign } = self else { return value };
-        let all = 2_f64.powi(bits);
-        let rest = value.rem_euclid(all);
-        if has_sign && rest >= all / 2.0 { rest - all } else { rest }
+        wrapped(value, self.bits, self.has_sign)
+    }
+
+    /// Whether it has fewer bits than the largest type.
+    pub(super) const fn is_narrow(self) -> bool {
+        self.bits < 64
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
         }
         "expand_dims" | "squeeze" => {
             let operator = if call.operator == "squeeze" { "Squeeze" } else { "Unsqueeze" };
-            let (x, axes) = (call.x()?, call.optional("axes"));
+            let (x, axes) = (call.x()?, call.optional("axes")?);
             let operands: Vec<ValueId> = [Some(x), axes].into_iter().flatten().collect();
             one(call.onnx_one(operator, &operands, &[])?)
         }
@@ -123,7 +123,7 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
         "fill" => {
             let (shape, value) = (call.list("shape")?.unwrap_or_default(), call.number("value", 0.0)?);
             let dims = extents(&shape)?;
-            let kind = call.optional("value").map_or(Kind::Real, |value| call.kind(value));
+            let kind = call.optional("value")?.map_or(Kind::Real, |value| call.kind(value));
             one(call.network.filled(call.name, dims, kind, |_| value)?)
         }
         "range_1d" => {
@@ -197,7 +197,7 @@ fn joined_along(call: &mut Call<'_>, values: &[ValueId], at: usize) -> Result<Va
 
 fn split(call: &mut Call<'_>) -> Made {
     let (x, axis) = (call.x()?, call.integer("axis", 0)?);
-    let (sizes, parts) = (call.optional("split_sizes"), call.integer("num_splits", 0)?);
+    let (sizes, parts) = (call.optional("split_sizes")?, call.integer("num_splits", 0)?);
     if sizes.is_none() {
         let axis = call.axis(axis, call.rank(x))?;
         let extent = call.dims(x).get(axis).copied().unwrap_or(0);

@@ -96,7 +96,7 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
         }
         "quantize" | "dequantize" => {
             let (x, scale) = (call.tensor("input")?, call.tensor("scale")?);
-            let operands: Vec<ValueId> = [x, scale].into_iter().chain(call.optional("zero_point")).collect();
+            let operands: Vec<ValueId> = [x, scale].into_iter().chain(call.optional("zero_point")?).collect();
             let mut settings = vec![("axis", Setting::Integer(call.integer("axis", 1)?))];
             if call.operator == "dequantize" {
                 return one(call.onnx_one("DequantizeLinear", &operands, &settings)?);

@@ -14,7 +14,7 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
             let (x, weight) = (call.x()?, call.tensor("weight")?);
             let weight = call.turned(weight)?;
             let product = call.onnx_one("MatMul", &[x, weight], &[])?;
-            match call.optional("bias") {
+            match call.optional("bias")? {
                 Some(bias) => one(call.join(JoinKind::Add, product, bias)?),
                 None => one(product),
             }
@@ -30,7 +30,7 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
             one(call.onnx_one("MatMul", &[x, y], &[])?)
         }
         "conv" => {
-            let (x, weight, bias) = (call.x()?, call.tensor("weight")?, call.optional("bias"));
+            let (x, weight, bias) = (call.x()?, call.tensor("weight")?, call.optional("bias")?);
             let moving = call.rank(x).saturating_sub(2);
             let settings =
                 [sides(call, moving)?, vec![("group", Integer(call.integer("groups", 1)?))]].concat();
@@ -84,7 +84,7 @@ pub(super) fn sides(call: &mut Call<'_>, moving: usize) -> Result<Vec<(&'static 
 }
 
 fn transposed(call: &mut Call<'_>) -> Made {
-    let (x, weight, bias) = (call.x()?, call.tensor("weight")?, call.optional("bias"));
+    let (x, weight, bias) = (call.x()?, call.tensor("weight")?, call.optional("bias")?);
     call.array("weight")?;
     call.array("bias")?;
     let moving = call.rank(x).saturating_sub(2);
@@ -104,6 +104,6 @@ fn transposed(call: &mut Call<'_>) -> Made {
 
 fn attention(call: &mut Call<'_>) -> Made {
     let operands = [call.tensor("query")?, call.tensor("key")?, call.tensor("value")?];
-    let mask = call.optional("attn_mask");
+    let mask = call.optional("attn_mask")?;
     one(call.compose().attention(operands, mask)?)
 }

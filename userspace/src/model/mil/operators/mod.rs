@@ -11,6 +11,7 @@ mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::container::excerpt;
 use crate::model::layers::Layers;
 use crate::model::network::compose::Compose;
 use crate::model::network::{Array, Kind, Network, Operation, ValueId, array};
@@ -108,15 +109,19 @@ impl<'a> Call<'a> {
     }
 
     /// An operand that may be left out.
-    fn optional(&mut self, name: &'static str) -> Option<ValueId> {
+    fn optional(&mut self, name: &'static str) -> Result<Option<ValueId>, Why> {
         match self.operand(name) {
-            Some(Operand::Value(value)) => Some(*value),
-            _ => None,
+            Some(Operand::Value(value)) => Ok(Some(*value)),
+            Some(Operand::Text(text)) => {
+                let text = excerpt(text);
+                Err(mode(format!("operand {name:?} is the text {text:?}, where a tensor belongs")))
+            }
+            None => Ok(None),
         }
     }
 
     fn tensor(&mut self, name: &'static str) -> Result<ValueId, Why> {
-        self.optional(name).ok_or_else(|| mode(format!("operand {name:?} is missing, or no tensor")))
+        self.optional(name)?.ok_or_else(|| mode(format!("operand {name:?} is missing")))
     }
 
     fn x(&mut self) -> Result<ValueId, Why> {
@@ -145,7 +150,7 @@ impl<'a> Call<'a> {
 
     /// The elements of an operand, which have to be known; `None` if it is left out.
     fn array(&mut self, name: &'static str) -> Result<Option<Array>, Why> {
-        let Some(value) = self.optional(name) else { return Ok(None) };
+        let Some(value) = self.optional(name)? else { return Ok(None) };
         match self.network.known(value) {
             Some(array) => {
                 self.network.count_looks(array.values().len())?;

@@ -96,7 +96,7 @@ fn reduction(operator: &str) -> Option<&'static str> {
 
 /// An operand, or the same value for each of `dims`.
 fn or_all(call: &mut Call<'_>, name: &'static str, dims: &[usize], value: f64) -> Result<ValueId, Why> {
-    if let Some(given) = call.optional(name) {
+    if let Some(given) = call.optional(name)? {
         return Ok(given);
     }
     Ok(call.network.filled(call.name, dims.to_vec(), Kind::Real, |_| value)?)
@@ -118,7 +118,7 @@ fn layer(call: &mut Call<'_>) -> Made {
         .collect();
     let mut result = call.compose().normalised(x, axes, epsilon, true)?;
     for (name, kind) in [("gamma", JoinKind::Multiply), ("beta", JoinKind::Add)] {
-        if let Some(operand) = call.optional(name) {
+        if let Some(operand) = call.optional(name)? {
             let operand = call.reshape(operand, shape.clone())?;
             result = call.join(kind, result, operand)?;
         }

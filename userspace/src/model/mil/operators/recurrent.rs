@@ -84,7 +84,7 @@ fn both(
 ) -> Result<Option<ValueId>, Why> {
     let mut each = Vec::new();
     for name in &names[..if has_both { 2 } else { 1 }] {
-        let Some(weights) = call.optional(name) else { continue };
+        let Some(weights) = call.optional(name)? else { continue };
         let dims = call.dims(weights);
         let rows = dims.first().copied().unwrap_or_default();
         if rows == 0 || rows % gates.len() != 0 {

@@ -10,8 +10,8 @@ pub(super) fn call(call: &mut Call<'_>) -> Made {
         "upsample_nearest_neighbor" => ("nearest", "asymmetric"),
         "upsample_bilinear" => {
             // Aligned is what the language takes where nothing is said.
-            let corners = call.optional("align_corners").is_none() || call.truth("align_corners")?;
-            let half = call.optional("half_pixel_centers").is_some();
+            let corners = call.optional("align_corners")?.is_none() || call.truth("align_corners")?;
+            let half = call.optional("half_pixel_centers")?.is_some();
             let places = match (corners, half, call.truth("half_pixel_centers")?) {
                 (true, _, false) => "align_corners",
                 (false, true, true) => "half_pixel",

@@ -246,6 +246,7 @@ mod tests {
         };
         Window {
             maximum,
+            of_squares: false,
             kernel: plane.iter().map(|along| along.1).collect(),
             stride: plane.iter().map(|along| along.2).collect(),
             dilation: plane.iter().map(|along| along.3).collect(),

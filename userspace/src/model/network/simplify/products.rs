@@ -64,6 +64,10 @@ impl Network {
         kind: JoinKind,
         constant: &Array,
     ) -> bool {
+        // A matrix beside a factor fills the array's range, and has no room for another or for an addend.
+        if linear.scale != 1.0 {
+            return false;
+        }
         let Some((matrix, bias)) = self.with_constant(producer, kind, constant) else { return false };
         let name = self.nodes[producer].name.clone();
         if let Some(matrix) = matrix {

@@ -21,8 +21,8 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     };
     let x = call.x(0)?;
     let dims = call.dims(x);
-    let axis = call.axis(call.integer("axis", 0), dims.len())?;
-    let (takes_last, keeps) = (call.integer("select_last_index", 0) != 0, call.integer("keepdims", 1) != 0);
+    let axis = call.axis(call.integer("axis", 0)?, dims.len())?;
+    let (takes_last, keeps) = (call.integer("select_last_index", 0)? != 0, call.integer("keepdims", 1)? != 0);
     let places = dims[axis];
     if places > PLACES_MAX {
         return Err(Call::mode(format!(

@@ -15,10 +15,13 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "Constant" => constant(call),
         "ConstantOfShape" => {
             let dims = extents(&call.list(0)?)?;
-            let (value, kind) = match call.attribute("value").and_then(|value| value.tensor) {
+            let (value, kind) = match call.tensor("value")? {
                 Some(bytes) => {
                     let (_, array, kind) = tensor::read(bytes).map_err(|why| Call::mode(why.to_string()))?;
-                    (array.only().unwrap_or(0.0), kind)
+                    let value = array.only().ok_or_else(|| {
+                        Call::mode(format!("the value of {:?} is not one number", array.dims()))
+                    })?;
+                    (value, kind)
                 }
                 None => (0.0, Kind::Real),
             };
@@ -30,7 +33,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
                 let rank = dims.len() as i64;
                 (if value < 0 { value.saturating_add(rank) } else { value }).clamp(0, rank) as usize
             };
-            let (start, end) = (bound(call.integer("start", 0)), bound(call.integer("end", i64::MAX)));
+            let (start, end) = (bound(call.integer("start", 0)?), bound(call.integer("end", i64::MAX)?));
             let part = dims.get(start..end).unwrap_or_default();
             let array = Array::list(part.iter().map(|&extent| extent as f64));
             one(call.constant(array, Kind::Integer))
@@ -45,20 +48,20 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             let &[_, columns] = dims.as_slice() else {
                 return Err(Call::mode("only matrices have a diagonal"));
             };
-            let k = call.integer("k", 0);
+            let k = call.integer("k", 0)?;
             let is_on = |at| (at % columns) as i64 - (at / columns) as i64 == k;
             one(call.network.filled(call.name, dims, Kind::Real, |at| f64::from(u8::from(is_on(at))))?)
         }
         "Trilu" => triangle(call),
         "Reshape" => {
             let x = call.x(0)?;
-            let dims = reshaped(&call.dims(x), &call.list(1)?, call.integer("allowzero", 0) != 0)?;
+            let dims = reshaped(&call.dims(x), &call.list(1)?, call.integer("allowzero", 0)? != 0)?;
             one(call.reshape(x, dims)?)
         }
         "Flatten" => {
             let x = call.x(0)?;
             let dims = call.dims(x);
-            let axis = match call.integer("axis", 1) {
+            let axis = match call.integer("axis", 1)? {
                 axis if axis == dims.len() as i64 => dims.len(),
                 axis => call.axis(axis, dims.len())?,
             };
@@ -70,7 +73,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "Transpose" => {
             let x = call.x(0)?;
             let rank = call.dims(x).len();
-            let order = match call.integers("perm") {
+            let order = match call.integers("perm")? {
                 Some(order) => order.iter().map(|&axis| call.axis(axis, rank)).collect::<Result<_, _>>()?,
                 None => (0..rank).rev().collect(),
             };
@@ -81,7 +84,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "Concat" => {
             let operands: Vec<ValueId> = call.inputs.iter().flatten().copied().collect();
             let rank = call.dims(call.x(0)?).len();
-            let axis = call.axis(call.integer("axis", 0), rank)?;
+            let axis = call.axis(call.integer("axis", 0)?, rank)?;
             one(call.add(Operation::Concat(axis), &operands)?)
         }
         "Expand" => {
@@ -104,11 +107,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             };
             let (rows, columns) = (h / block, w / block);
             let parts = call.reshape(x, vec![n, c, rows, block, columns, block])?;
-            let order = if call.text("mode", "DCR") == "CRD" {
-                vec![0, 1, 3, 5, 2, 4]
-            } else {
-                vec![0, 3, 5, 1, 2, 4]
-            };
+            let order = if is_channel_first(call)? { vec![0, 1, 3, 5, 2, 4] } else { vec![0, 3, 5, 1, 2, 4] };
             let turned = call.add(Operation::Permute(order), &[parts])?;
             one(call.reshape(turned, vec![n, c * block * block, rows, columns])?)
         }
@@ -117,20 +116,19 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
 }
 
 fn constant(call: &mut Call<'_, '_>) -> Made {
-    let integers = |list: &[i64]| Array::list(list.iter().map(|&value| value as f64));
-    if let Some(bytes) = call.attribute("value").and_then(|value| value.tensor) {
+    if let Some(bytes) = call.tensor("value")? {
         let (_, array, kind) = tensor::read(bytes).map_err(|why| Call::mode(why.to_string()))?;
         call.network.has_room_to_store(array.values().len())?;
         return one(call.network.stored(call.name, array, kind));
     }
-    let (array, kind) = if let Some(value) = call.attribute("value_float") {
-        (Array::scalar(value.single.into()), Kind::Real)
-    } else if let Some(value) = call.attribute("value_int") {
-        (Array::scalar(value.integer as f64), Kind::Integer)
-    } else if let Some(value) = call.attribute("value_floats") {
-        (Array::list(value.singles.iter().map(|&value| value.into())), Kind::Real)
-    } else if let Some(value) = call.attribute("value_ints") {
-        (integers(&value.integers), Kind::Integer)
+    let (array, kind) = if let Some(value) = call.optional_single("value_float")? {
+        (Array::scalar(value.into()), Kind::Real)
+    } else if call.attribute("value_int").is_some() {
+        (Array::scalar(call.integer("value_int", 0)? as f64), Kind::Integer)
+    } else if let Some(values) = call.singles("value_floats")? {
+        (Array::list(values.into_iter().map(f64::from)), Kind::Real)
+    } else if let Some(values) = call.integers("value_ints")? {
+        (Array::list(values.into_iter().map(|value| value as f64)), Kind::Integer)
     } else {
         return Err(Call::mode("the constant is neither a tensor nor numbers"));
     };
@@ -138,8 +136,7 @@ fn constant(call: &mut Call<'_, '_>) -> Made {
 }
 
 fn range(call: &mut Call<'_, '_>) -> Made {
-    let number = |index: usize| Ok::<f64, Why>(call.known(index)?.only().unwrap_or(0.0));
-    let (start, limit, delta) = (number(0)?, number(1)?, number(2)?);
+    let (start, limit, delta) = (call.number(0)?, call.number(1)?, call.number(2)?);
     let count = ((limit - start) / delta).ceil().max(0.0);
     let count = if count.is_finite() { count as usize } else { usize::MAX };
     let kind = call.kind(call.x(0)?);
@@ -154,7 +151,7 @@ fn triangle(call: &mut Call<'_, '_>) -> Made {
         return Err(Call::mode("the operand is no matrix"));
     };
     let k = if call.optional(1).is_some() { call.list(1)?.first().copied().unwrap_or(0) } else { 0 };
-    let is_upper = call.integer("upper", 1) != 0;
+    let is_upper = call.integer("upper", 1)? != 0;
     let mask = Array::from_fn(vec![rows, columns], |at| {
         let behind = (at % columns) as i64 - (at / columns) as i64;
         f64::from(u8::from(if is_upper { behind >= k } else { behind <= k }))
@@ -196,13 +193,19 @@ fn reshaped(dims: &[usize], wanted: &[i64], zero_is_zero: bool) -> Result<Vec<us
 
 /// Axes that are an attribute, or from opset 13 on an operand.
 fn given_axes(call: &Call<'_, '_>, rank: usize) -> Result<Option<Vec<usize>>, Why> {
-    let axes = match call.integers("axes") {
+    let axes = match call.integers("axes")? {
         Some(axes) => axes,
         None if call.optional(1).is_some() => call.list(1)?,
         None => return Ok(None),
     };
     is_rank(axes.len())?;
     Ok(Some(axes.iter().map(|&axis| call.axis(axis, rank)).collect::<Result<_, _>>()?))
+}
+
+/// Refuses an axis that is there twice: the second one would take the place of the first.
+fn is_once(axes: &[usize]) -> Result<(), Why> {
+    let twice = axes.iter().enumerate().find(|(at, axis)| axes[..*at].contains(axis));
+    twice.map_or(Ok(()), |(_, axis)| Err(Call::mode(format!("axis {axis} is given twice"))))
 }
 
 fn squeeze(call: &mut Call<'_, '_>) -> Made {
@@ -217,13 +220,14 @@ fn squeeze(call: &mut Call<'_, '_>) -> Made {
 fn unsqueeze(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
-    let count = match call.integers("axes") {
+    let count = match call.integers("axes")? {
         Some(axes) => axes.len(),
         None => call.list(1)?.len(),
     };
     let all = dims.len().saturating_add(count);
     is_rank(all)?;
     let axes = given_axes(call, all)?.unwrap_or_default();
+    is_once(&axes)?;
     let mut rest = dims.iter();
     let longer: Vec<usize> = (0..all)
         .filter_map(|axis| if axes.contains(&axis) { Some(1) } else { rest.next().copied() })
@@ -240,6 +244,7 @@ fn slice(call: &mut Call<'_, '_>) -> Made {
     if [&ends, &axes, &steps].iter().any(|list| list.len() != starts.len()) {
         return Err(Call::mode("starts, ends, axes and steps of the slice are not as many"));
     }
+    is_once(&axes.iter().map(|&axis| call.axis(axis, dims.len())).collect::<Result<Vec<_>, _>>()?)?;
     let mut cuts: Vec<Cut> = dims.iter().map(|&extent| Cut::all(extent)).collect();
     for (((&start, &end), &axis), &step) in starts.iter().zip(&ends).zip(&axes).zip(&steps) {
         let axis = call.axis(axis, dims.len())?;
@@ -264,15 +269,28 @@ fn slice(call: &mut Call<'_, '_>) -> Made {
 fn split(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
-    let axis = call.axis(call.integer("axis", 0), dims.len())?;
+    let axis = call.axis(call.integer("axis", 0)?, dims.len())?;
     let sizes = if call.optional(1).is_some() {
         let sizes = call.list(1)?;
         has_outputs(call, sizes.len())?;
-        sizes.into_iter().map(extent).collect::<Result<Vec<_>, _>>()?
+        let sizes = sizes.into_iter().map(extent).collect::<Result<Vec<_>, _>>()?;
+        let all = sizes.iter().fold(0_usize, |all, &size| all.saturating_add(size));
+        if all != dims[axis] {
+            let extent = dims[axis];
+            return Err(Call::mode(format!("the parts have {all} elements, and axis {axis} has {extent}")));
+        }
+        sizes
     } else {
-        let parts = usize::try_from(call.integer("num_outputs", call.outputs as i64)).unwrap_or(1).max(1);
+        let told = call.integer("num_outputs", call.outputs as i64)?;
+        let parts = usize::try_from(told).ok().filter(|&parts| parts > 0);
+        let parts = parts.ok_or_else(|| Call::mode(format!("num_outputs is {told}")))?;
         has_outputs(call, parts)?;
-        let each = dims[axis].div_ceil(parts);
+        let extent = dims[axis];
+        // From opset 18 on the last part may be smaller.
+        if call.opset < 18 && !extent.is_multiple_of(parts) {
+            return Err(Call::mode(format!("{extent} elements do not make {parts} equal parts")));
+        }
+        let each = extent.div_ceil(parts);
         (0..parts).map(|part| each.min(dims[axis].saturating_sub(part * each))).collect()
     };
     let mut start = 0_usize;
@@ -327,13 +345,14 @@ fn pad(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
     let given = call.list(1)?;
-    let value = if call.optional(2).is_some() { call.known(2)?.only().unwrap_or(0.0) } else { 0.0 };
+    let value = if call.optional(2).is_some() { call.number(2)? } else { 0.0 };
     let axes = match call.optional(3) {
         Some(_) => {
             call.list(3)?.iter().map(|&axis| call.axis(axis, dims.len())).collect::<Result<Vec<_>, _>>()?
         }
         None => (0..dims.len()).collect(),
     };
+    is_once(&axes)?;
     if given.len() != 2 * axes.len() {
         return Err(Call::mode(format!("{} pads are given for {} axes", given.len(), axes.len())));
     }
@@ -348,9 +367,12 @@ fn pad(call: &mut Call<'_, '_>) -> Made {
         sides[axis] = (before.max(0) as usize, behind.max(0) as usize);
     }
     let x = call.add(Operation::Cut(cuts), &[x])?;
-    let mode = call.text("mode", "constant");
+    let mode = call.text("mode", "constant")?;
     if mode == "constant" {
         return one(call.add(Operation::Pad { sides, value }, &[x])?);
+    }
+    if !["edge", "reflect", "wrap"].contains(&mode.as_str()) {
+        return Err(Call::mode(format!("mode {mode:?} is not constant, edge, reflect or wrap")));
     }
     let mut x = x;
     for (axis, &(before, behind)) in sides.iter().enumerate().filter(|(_, sides)| **sides != (0, 0)) {
@@ -380,7 +402,7 @@ fn pad(call: &mut Call<'_, '_>) -> Made {
 fn gather(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
-    let axis = call.axis(call.integer("axis", 0), dims.len())?;
+    let axis = call.axis(call.integer("axis", 0)?, dims.len())?;
     let extent = dims[axis] as i64;
     if let Some(indices) = call.halves_at(1)? {
         return one(lookup::rows(call, x, axis, indices)?);
@@ -403,11 +425,20 @@ fn gather(call: &mut Call<'_, '_>) -> Made {
 const BLOCK_MAX: usize = 1 << 13;
 
 fn block(call: &Call<'_, '_>) -> Result<usize, Why> {
-    let size = call.integer("blocksize", 0);
+    let size = call.integer("blocksize", 0)?;
     usize::try_from(size)
         .ok()
         .filter(|size| (1..=BLOCK_MAX).contains(size))
         .ok_or_else(|| Call::mode(format!("a block of {size}")))
+}
+
+/// Whether the places of a block are the faster part of the channels.
+fn is_channel_first(call: &Call<'_, '_>) -> Result<bool, Why> {
+    match call.text("mode", "DCR")?.as_str() {
+        "CRD" => Ok(true),
+        "DCR" => Ok(false),
+        other => Err(Call::mode(format!("mode {other:?} is not DCR or CRD"))),
+    }
 }
 
 fn depth_to_space(call: &mut Call<'_, '_>) -> Made {
@@ -416,7 +447,7 @@ fn depth_to_space(call: &mut Call<'_, '_>) -> Made {
         return Err(Call::mode("the operand has not four axes"));
     };
     let depth = c / (block * block);
-    let (parts, order) = if call.text("mode", "DCR") == "CRD" {
+    let (parts, order) = if is_channel_first(call)? {
         (vec![n, depth, block, block, h, w], vec![0, 1, 4, 2, 5, 3])
     } else {
         (vec![n, block, block, depth, h, w], vec![0, 3, 4, 1, 5, 2])

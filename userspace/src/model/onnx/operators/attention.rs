@@ -39,9 +39,9 @@ fn flat(call: &mut Call<'_, '_>, x: ValueId) -> Result<ValueId, Why> {
 
 fn attention(call: &mut Call<'_, '_>) -> Made {
     let is_flat = call.dims(call.x(0)?).len() == 3;
-    let (query_heads, key_heads) = (call.integer("q_num_heads", 0), call.integer("kv_num_heads", 0));
+    let (query_heads, key_heads) = (call.integer("q_num_heads", 0)?, call.integer("kv_num_heads", 0)?);
     // Softmax is in halves whatever a model asks for.
-    call.integer("softmax_precision", 0);
+    call.integer("softmax_precision", 0)?;
     let [query, key, value] = [call.x(0)?, call.x(1)?, call.x(2)?];
     let query = heads(call, query, query_heads)?;
     let (mut key, mut value) = (heads(call, key, key_heads)?, heads(call, value, key_heads)?);
@@ -64,7 +64,7 @@ fn attention(call: &mut Call<'_, '_>) -> Made {
         return Err(Call::mode(format!("{groups} heads of keys do not divide {all} of queries")));
     }
 
-    let scale = call.attribute("scale").map(|scale| f64::from(scale.single)).filter(|&scale| scale != 0.0);
+    let scale = call.optional_single("scale")?.map(f64::from).filter(|&scale| scale != 0.0);
     let scale = scale.unwrap_or_else(|| (width as f64).sqrt().recip());
     let query = call.affine(query, scale, 0.0)?;
     // Heads of queries that share keys lie side by side, so their rows are those of one matrix.
@@ -72,7 +72,7 @@ fn attention(call: &mut Call<'_, '_>) -> Made {
     let turned = call.compose().turned(key)?;
     let product = call.add(Operation::Product, &[together, turned])?;
     let raw = call.reshape(product, vec![batches, all, queries, keys])?;
-    let cap = call.single("softcap", 0.0);
+    let cap = call.single("softcap", 0.0)?;
     let capped = if cap == 0.0 {
         raw
     } else {
@@ -94,7 +94,7 @@ fn attention(call: &mut Call<'_, '_>) -> Made {
     let mixed = call.add(Operation::Product, &[together, value])?;
     let y = call.reshape(mixed, vec![batches, all, queries, of_value[3]])?;
     let y = if is_flat { flat(call, y)? } else { y };
-    let told = match call.integer("qk_matmul_output_mode", 0) {
+    let told = match call.integer("qk_matmul_output_mode", 0)? {
         0 => raw,
         1 => capped,
         2 if call.outputs > 3 && ones.is_some() => {
@@ -159,9 +159,9 @@ fn seen_by_place(
     before: usize,
     [queries, keys]: [usize; 2],
 ) -> Result<Option<Array>, Why> {
-    let is_causal = call.integer("is_causal", 0) != 0;
-    let bound = |name| Some(call.integer(name, -1)).filter(|&bound| bound >= 0);
-    let (left, mut right) = (bound("left_window_size"), bound("right_window_size"));
+    let is_causal = call.integer("is_causal", 0)? != 0;
+    let bound = |name| Ok::<_, Why>(Some(call.integer(name, -1)?).filter(|&bound| bound >= 0));
+    let (left, mut right) = (bound("left_window_size")?, bound("right_window_size")?);
     if is_causal {
         right = Some(0);
     }
@@ -188,13 +188,13 @@ fn seen_by_place(
 fn rotated(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let is_flat = call.dims(x).len() == 3;
-    let count = call.integer("num_heads", 0);
+    let count = call.integer("num_heads", 0)?;
     let x = heads(call, x, count)?;
-    let (dims, is_interleaved) = (call.dims(x), call.integer("interleaved", 0) != 0);
+    let (dims, is_interleaved) = (call.dims(x), call.integer("interleaved", 0)? != 0);
     let &[batches, all, places, width] = dims.as_slice() else {
         return Err(Call::mode("there are no heads"));
     };
-    let turned = match call.integer("rotary_embedding_dim", 0) {
+    let turned = match call.integer("rotary_embedding_dim", 0)? {
         0 => width,
         turned => usize::try_from(turned).unwrap_or(usize::MAX),
     };

@@ -44,15 +44,15 @@ pub(super) fn operands(call: &mut Call<'_, '_>) -> Result<(), Why> {
     for part in parts {
         let value = match part {
             Nothing => None,
-            Integers(name) => call.integers(name).map(|list| {
+            Integers(name) => call.integers(name)?.map(|list| {
                 call.constant(Array::list(list.into_iter().map(|value| value as f64)), Kind::Integer)
             }),
             Single(name, otherwise) => {
-                let single = call.attribute(name).map(|attribute| attribute.single).or(*otherwise);
+                let single = call.optional_single(name)?.or(*otherwise);
                 single.map(|single| call.scalar(unbounded(single)))
             }
             Singles(name) => {
-                let list = call.attribute(name).map(|attribute| attribute.singles.clone());
+                let list = call.singles(name)?;
                 list.map(|list| call.constant(Array::list(list.into_iter().map(f64::from)), Kind::Real))
             }
         };

@@ -35,7 +35,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         }
         "Clip" => clip(call),
         "ThresholdedRelu" => {
-            let (x, alpha) = (call.x(0)?, call.single("alpha", 1.0));
+            let (x, alpha) = (call.x(0)?, call.single("alpha", 1.0)?);
             one(call.thresholded(x, alpha, false)?)
         }
         "HardSwish" => {
@@ -45,12 +45,12 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             one(call.join(JoinKind::Multiply, x, gate)?)
         }
         "HardSigmoid" => {
-            let (x, alpha, beta) = (call.x(0)?, call.single("alpha", 0.2), call.single("beta", 0.5));
+            let (x, alpha, beta) = (call.x(0)?, call.single("alpha", 0.2)?, call.single("beta", 0.5)?);
             let line = call.affine(x, alpha, beta)?;
             one(call.map(Map::Clip(0.0, 1.0), line)?)
         }
         "Swish" => {
-            let (x, alpha) = (call.x(0)?, call.single("alpha", 1.0));
+            let (x, alpha) = (call.x(0)?, call.single("alpha", 1.0)?);
             if alpha == 1.0 {
                 return one(call.map(Map::Silu, x)?);
             }
@@ -59,7 +59,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             one(call.join(JoinKind::Multiply, x, gate)?)
         }
         "Shrink" => {
-            let (x, bias, lambda) = (call.x(0)?, call.single("bias", 0.0), call.single("lambd", 0.5));
+            let (x, bias, lambda) = (call.x(0)?, call.single("bias", 0.0)?, call.single("lambd", 0.5)?);
             let above = call.affine(x, 1.0, -lambda)?;
             let above = call.map(Map::Step { below: 0.0, zero: 0.0, above: 1.0 }, above)?;
             let below = call.affine(x, 1.0, lambda)?;
@@ -109,7 +109,7 @@ fn function(call: &Call<'_, '_>) -> Result<Option<Map>, Why> {
     let alpha = |otherwise| call.single("alpha", otherwise);
     Ok(Some(match call.node.operator.as_str() {
         "Relu" => Map::Relu,
-        "LeakyRelu" => Map::LeakyRelu(alpha(0.01)),
+        "LeakyRelu" => Map::LeakyRelu(alpha(0.01)?),
         "Sigmoid" => Map::Sigmoid,
         "Tanh" => Map::Tanh,
         "Exp" => Map::Exp,
@@ -126,17 +126,20 @@ fn function(call: &Call<'_, '_>) -> Result<Option<Map>, Why> {
         "Ceil" => Map::Ceil,
         "Round" => Map::Round,
         "Sign" => Map::Step { below: -1.0, zero: 0.0, above: 1.0 },
-        "Elu" => Map::Elu { alpha: alpha(1.0), beta: 1.0, gamma: 1.0 },
-        "Celu" => Map::Elu { alpha: alpha(1.0), beta: alpha(1.0), gamma: 1.0 },
-        "Selu" => Map::Elu { alpha: alpha(1.673_263_2), beta: 1.0, gamma: call.single("gamma", 1.050_701) },
-        "Gelu" if call.text("approximate", "none") == "tanh" => Map::GeluTanh,
-        "Gelu" => Map::Gelu,
+        "Elu" => Map::Elu { alpha: alpha(1.0)?, beta: 1.0, gamma: 1.0 },
+        "Celu" => Map::Elu { alpha: alpha(1.0)?, beta: alpha(1.0)?, gamma: 1.0 },
+        "Selu" => Map::Elu { alpha: alpha(1.673_263_2)?, beta: 1.0, gamma: call.single("gamma", 1.050_701)? },
+        "Gelu" => match call.text("approximate", "none")?.as_str() {
+            "none" => Map::Gelu,
+            "tanh" => Map::GeluTanh,
+            other => return Err(Call::mode(format!("approximate {other:?} is not none or tanh"))),
+        },
         _ => return Ok(None),
     }))
 }
 
 fn cast(call: &mut Call<'_, '_>) -> Made {
-    let to = call.integer("to", 0);
+    let to = call.integer("to", 0)?;
     let element = u64::try_from(to).ok();
     let kind = element.and_then(tensor::kind);
     let kind = kind.ok_or_else(|| Call::mode(format!("a cast to type {to} is not mapped")))?;
@@ -147,6 +150,9 @@ fn cast(call: &mut Call<'_, '_>) -> Made {
 /// `element` is the standard's number of the type, where it is known.
 fn convert(call: &mut Call<'_, '_>, x: ValueId, kind: Kind, element: Option<u64>) -> Result<ValueId, Why> {
     if let Some(array) = call.network.known(x) {
+        if element.and_then(tensor::whole).is_some_and(tensor::Whole::is_narrow) {
+            call.network.is_exact([x])?;
+        }
         let array = match (kind, element.and_then(tensor::whole)) {
             (Kind::Real, _) => array.clone(),
             // Of a real number outside of the type the standard does not say what becomes.
@@ -173,7 +179,7 @@ fn convert(call: &mut Call<'_, '_>, x: ValueId, kind: Kind, element: Option<u64>
 
 fn clip(call: &mut Call<'_, '_>) -> Made {
     let bound = |call: &Call<'_, '_>, index: usize, otherwise: f64| match call.optional(index) {
-        Some(_) => call.known(index).map(|array| array.only().unwrap_or(otherwise)),
+        Some(_) => call.number(index),
         None => Ok(otherwise),
     };
     let x = call.x(0)?;
@@ -215,7 +221,7 @@ pub(super) fn divided(call: &mut Call<'_, '_>, a: ValueId, b: ValueId) -> Result
 
 /// The remainder of a division; both operands have to be known when the model is read.
 fn remainder(call: &mut Call<'_, '_>) -> Made {
-    let is_c = call.integer("fmod", 0) != 0;
+    let is_c = call.integer("fmod", 0)? != 0;
     let kind = call.kind(call.x(0)?);
     let (a, b) = (call.known(0)?, call.known(1)?);
     if kind == Kind::Integer && b.values().contains(&0.0) {
@@ -233,15 +239,21 @@ fn remainder(call: &mut Call<'_, '_>) -> Made {
 
 fn many(call: &mut Call<'_, '_>, kind: JoinKind, mean: bool) -> Made {
     let operands: Vec<ValueId> = call.inputs.iter().flatten().copied().collect();
-    let (&first, rest) = operands.split_first().ok_or(Why::Missing { operand: 0 })?;
-    let mut result = first;
-    for &operand in rest {
-        result = call.join(kind, result, operand)?;
+    // The sum may be beyond halves where the mean is not. A power of two is exact.
+    let share = (operands.len() as f64).log2().ceil().exp2().recip();
+    let mut result = None;
+    for &operand in &operands {
+        let part = if mean { call.affine(operand, share, 0.0)? } else { operand };
+        result = Some(match result {
+            Some(result) => call.join(kind, result, part)?,
+            None => part,
+        });
     }
-    if mean {
-        result = call.affine(result, 1.0 / operands.len() as f64, 0.0)?;
+    let result = result.ok_or(Why::Missing { operand: 0 })?;
+    if !mean {
+        return one(result);
     }
-    one(result)
+    one(call.affine(result, 1.0 / (operands.len() as f64 * share), 0.0)?)
 }
 
 fn logical(call: &mut Call<'_, '_>, kind: JoinKind) -> Made {

@@ -10,7 +10,7 @@ use crate::model::network::{Array, Fault, Operation, ValueId};
 use crate::model::problem::Why;
 
 pub(super) fn picked(call: &mut Call<'_, '_>, indices: &Array) -> Result<ValueId, Why> {
-    if call.integer("batch_dims", 0) != 0 {
+    if call.integer("batch_dims", 0)? != 0 {
         return Err(Call::mode("batch_dims is not mapped"));
     }
     let data = call.x(0)?;
@@ -22,7 +22,7 @@ pub(super) fn picked(call: &mut Call<'_, '_>, indices: &Array) -> Result<ValueId
 }
 
 pub(super) fn put(call: &mut Call<'_, '_>, indices: &Array) -> Result<ValueId, Why> {
-    let reduction = call.text("reduction", "none");
+    let reduction = call.text("reduction", "none")?;
     if reduction != "none" {
         return Err(Call::mode(format!("reduction {reduction:?} of computed data is not mapped")));
     }

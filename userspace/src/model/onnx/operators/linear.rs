@@ -1,11 +1,11 @@
 //! Matrix products and convolutions.
 
-use super::window::{Sides, sides};
+use super::window::{AutoPad, Sides, sides};
 use super::{Call, Made, one, point};
 use crate::model::einsum::einsum;
 use crate::model::layers::Layers;
-use crate::model::network::array::ELEMENTS_MAX;
-use crate::model::network::operation::{Convolution, Cut, JoinKind};
+use crate::model::network::array::{ELEMENTS_MAX, broadcast};
+use crate::model::network::operation::{Convolution, Cut, JoinKind, Linear};
 use crate::model::network::{Array, Fault, Kind, Operation, ValueId};
 use crate::model::problem::Why;
 
@@ -17,7 +17,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         }
         "Gemm" => gemm(call),
         "Einsum" => {
-            let (equation, values) = (call.text("equation", ""), call.inputs.iter().flatten().copied());
+            let (equation, values) = (call.text("equation", "")?, call.inputs.iter().flatten().copied());
             let values: Vec<ValueId> = values.collect();
             one(einsum(call, &equation, &values)?)
         }
@@ -28,12 +28,29 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     }
 }
 
+/// Factors so many times as small leave room in the array, which is infinite from 2^15 on, for every half.
+pub(super) const WITHIN: f64 = 2.0;
+
 /// A list is a row on the left and a column on the right.
 pub(super) fn product(call: &mut Call<'_, '_>, a: ValueId, b: ValueId) -> Result<ValueId, Why> {
+    product_as(call, Operation::Product, a, b)
+}
+
+/// The same with a matrix whose elements are `scale` times as small as they should be, so that sums stay within the array's range.
+pub(super) fn scaled_product(
+    call: &mut Call<'_, '_>,
+    a: ValueId,
+    matrix: ValueId,
+    scale: f64,
+) -> Result<ValueId, Why> {
+    product_as(call, Operation::Linear(Linear { scale, ..Linear::NONE }), a, matrix)
+}
+
+fn product_as(call: &mut Call<'_, '_>, operation: Operation, a: ValueId, b: ValueId) -> Result<ValueId, Why> {
     let (dims_a, dims_b) = (call.dims(a), call.dims(b));
     let left = if dims_a.len() == 1 { call.reshape(a, vec![1, dims_a[0]])? } else { a };
     let right = if dims_b.len() == 1 { call.reshape(b, vec![dims_b[0], 1])? } else { b };
-    let result = call.add(Operation::Product, &[left, right])?;
+    let result = call.add(operation, &[left, right])?;
     let mut dims = call.dims(result);
     if dims_b.len() == 1 {
         dims.pop();
@@ -47,18 +64,22 @@ pub(super) fn product(call: &mut Call<'_, '_>, a: ValueId, b: ValueId) -> Result
 
 fn gemm(call: &mut Call<'_, '_>) -> Made {
     let (mut a, mut b) = (call.x(0)?, call.x(1)?);
-    if call.integer("transA", 0) != 0 {
+    if call.integer("transA", 0)? != 0 {
         a = call.add(Operation::Permute(vec![1, 0]), &[a])?;
     }
-    if call.integer("transB", 0) != 0 {
+    if call.integer("transB", 0)? != 0 {
         b = call.add(Operation::Permute(vec![1, 0]), &[b])?;
     }
     let mut result = call.add(Operation::Product, &[a, b])?;
-    let (alpha, beta) = (call.single("alpha", 1.0), call.single("beta", 1.0));
+    let (alpha, beta) = (call.single("alpha", 1.0)?, call.single("beta", 1.0)?);
     if alpha != 1.0 {
         result = call.affine(result, alpha, 0.0)?;
     }
     if let Some(c) = call.optional(2) {
+        let (own, made) = (call.dims(c), call.dims(result));
+        if broadcast(&own, &made).as_ref() != Ok(&made) {
+            return Err(Call::mode(format!("C of {own:?} does not stretch to the product, {made:?}")));
+        }
         let c = if beta == 1.0 { c } else { call.affine(c, beta, 0.0)? };
         result = call.join(JoinKind::Add, result, c)?;
     }
@@ -69,8 +90,9 @@ pub(super) fn convolution(call: &mut Call<'_, '_>) -> Result<ValueId, Why> {
     let (x, weights) = (call.x(0)?, call.x(1)?);
     let (dims, kernel) = (call.dims(x), call.dims(weights));
     let moving = kernel.get(2..).unwrap_or_default();
+    has_kernel(call, moving)?;
     let Sides { stride, dilation, padding } = sides(call, dims.get(2..).unwrap_or_default(), moving)?;
-    let groups = usize::try_from(call.integer("group", 1)).unwrap_or(0);
+    let groups = usize::try_from(call.integer("group", 1)?).unwrap_or(0);
     let bias = call.optional(2);
     let known = bias.filter(|&bias| call.network.known(bias).is_some());
     let is_product = call.network.known(weights).is_none() && moving.iter().all(|&taps| taps == 1);
@@ -94,26 +116,41 @@ pub(super) fn convolution(call: &mut Call<'_, '_>) -> Result<ValueId, Why> {
     call.join(JoinKind::Add, sums, bias)
 }
 
+/// Refuses an attribute for the kernel's extents that says others than the weights have.
+fn has_kernel(call: &Call<'_, '_>, kernel: &[usize]) -> Result<(), Why> {
+    let is_same = |told: &i64, &extent: &usize| usize::try_from(*told) == Ok(extent);
+    match call.integers("kernel_shape")? {
+        Some(told)
+            if told.len() != kernel.len()
+                || !told.iter().zip(kernel).all(|(told, own)| is_same(told, own)) =>
+        {
+            Err(Call::mode(format!("kernel_shape is {told:?}, and the weights have a kernel of {kernel:?}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Zeros between the elements of the operand, and a convolution with the kernel turned round.
 fn transposed(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let known = call.known(1)?.clone();
     let (dims, shape) = (call.dims(x), known.dims().to_vec());
     let moving = dims.len().saturating_sub(2);
-    let groups = usize::try_from(call.integer("group", 1)).unwrap_or(0);
+    let groups = usize::try_from(call.integer("group", 1)?).unwrap_or(0);
     if moving == 0 || shape.len() != dims.len() || groups == 0 || !shape[0].is_multiple_of(groups) {
         return Err(Call::mode("the weights do not go with the operand"));
     }
+    has_kernel(call, &shape[2..])?;
     let list = |call: &Call<'_, '_>, name: &str, otherwise: i64| {
-        let list = call.integers(name).unwrap_or_else(|| vec![otherwise; moving]);
+        let list = call.integers(name)?.unwrap_or_else(|| vec![otherwise; moving]);
         let numbers: Option<Vec<usize>> = list.iter().map(|&value| usize::try_from(value).ok()).collect();
         numbers.filter(|list| list.len() == moving).ok_or_else(|| Call::mode(format!("{name} is {list:?}")))
     };
     let (stride, dilation) = (list(call, "strides", 1)?, list(call, "dilations", 1)?);
     let mut more = list(call, "output_padding", 0)?;
-    let pads = call.integers("pads").unwrap_or_else(|| vec![0; 2 * moving]);
-    let auto = call.text("auto_pad", "NOTSET");
-    let wanted = call.integers("output_shape");
+    let auto = AutoPad::of(call)?;
+    let pads = auto.pads(call, moving)?;
+    let wanted = call.integers("output_shape")?;
     for (name, list) in [("strides", &stride), ("dilations", &dilation), ("output_padding", &more)] {
         bounded(name, list.iter().map(|&value| value as u64))?;
     }
@@ -133,12 +170,14 @@ fn transposed(call: &mut Call<'_, '_>) -> Made {
             more[axis] += missing as usize;
             whole += missing;
         }
-        let (before, behind) = match (&wanted, auto.as_str()) {
-            (Some(_), _) => halves(whole - extent.unwrap_or(whole), auto == "SAME_UPPER"),
-            (None, "SAME_UPPER" | "SAME_LOWER") => {
-                halves(whole - (dims[axis + 2] * stride[axis]) as i64, auto == "SAME_UPPER")
+        let (before, behind) = match (&wanted, auto) {
+            (Some(_), _) => halves(whole - extent.unwrap_or(whole), auto == AutoPad::SameUpper),
+            (None, AutoPad::SameUpper | AutoPad::SameLower) => {
+                halves(whole - (dims[axis + 2] * stride[axis]) as i64, auto == AutoPad::SameUpper)
             }
-            _ => (pads.get(axis).copied().unwrap_or(0), pads.get(axis + moving).copied().unwrap_or(0)),
+            (None, AutoPad::NotSet | AutoPad::Valid) => {
+                (pads.get(axis).copied().unwrap_or(0), pads.get(axis + moving).copied().unwrap_or(0))
+            }
         };
         // The padding of the convolution; a number below zero is cut off its result.
         let (before, behind) = (reach as i64 - before, reach as i64 + more[axis] as i64 - behind);
@@ -190,24 +229,24 @@ fn turned(weights: &Array, groups: usize) -> Result<Array, Why> {
     Ok(array)
 }
 
-/// A product with a triangle of ones.
+/// A product with a triangle of ones, which are halves for the array: so it has room for every element.
 fn running_sum(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
     let axis = call.axis(call.list(1)?.first().copied().unwrap_or(0), dims.len())?;
-    let (is_open, is_back) = (call.integer("exclusive", 0) != 0, call.integer("reverse", 0) != 0);
+    let (is_open, is_back) = (call.integer("exclusive", 0)? != 0, call.integer("reverse", 0)? != 0);
     let extent = dims[axis];
-    let ones = Array::from_fn(vec![extent, extent], |at| {
+    call.network.count_looks(extent.saturating_mul(extent))?;
+    let ones = call.network.filled(call.name, vec![extent, extent], Kind::Real, |at| {
         let (from, to) = (at / extent, at % extent);
         let (from, to) = if is_back { (to, from) } else { (from, to) };
-        f64::from(u8::from(if is_open { from < to } else { from <= to }))
+        if (is_open && from < to) || (!is_open && from <= to) { 1.0 / WITHIN } else { 0.0 }
     })?;
-    let ones = call.constant(ones, Kind::Real);
     let order: Vec<usize> =
         (0..dims.len()).filter(|&other| other != axis).chain(std::iter::once(axis)).collect();
     let mut back = vec![0; order.len()];
     order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
     let last = call.add(Operation::Permute(order), &[x])?;
-    let sums = product(call, last, ones)?;
+    let sums = scaled_product(call, last, ones, WITHIN)?;
     one(call.add(Operation::Permute(back), &[sums])?)
 }

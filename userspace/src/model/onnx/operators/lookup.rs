@@ -5,6 +5,7 @@
 //! zero, so it is exact as far as the accumulator is. Halves hold indices up to 2048, so a table has at most as many rows.
 //! An index outside of the table gives zeros: a task cannot refuse. `OneHot` is the left matrix by itself.
 
+use super::linear::scaled_product;
 use super::{Call, Made, one};
 use crate::model::layers::Layers;
 use crate::model::network::operation::{JoinKind, Map};
@@ -20,7 +21,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     }
     let x = call.x(0)?;
     let (is_known, halves) = (call.network.known(x).is_some(), call.network.halves_of(x));
-    let depth = call.known(1)?.only().unwrap_or(0.0) as usize;
+    let depth = call.number(1)? as usize;
     if depth == 0 || (depth > ROWS_MAX && !is_known) {
         return Err(Call::mode(format!("depth {depth} is not 1 to {ROWS_MAX}: halves hold no higher index")));
     }
@@ -32,7 +33,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         return Err(Call::mode("values that are no real numbers are not mapped"));
     }
     let own = call.dims(x);
-    let axis = call.axis(call.integer("axis", -1), own.len() + 1)?;
+    let axis = call.axis(call.integer("axis", -1)?, own.len() + 1)?;
     // Only the whole part of an index counts.
     let indices = match halves {
         Some(halves) => halves,
@@ -45,6 +46,16 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     let moved = call.add(Operation::Permute(order), &[last])?;
     let made = call.add_as(Operation::Map(Map::Affine { scale: on - off, offset: off }), &[moved], kind)?;
     one(made)
+}
+
+/// The power of two that brings the largest element that a half holds to 2^14, or up to its double, as far as halves hold its reciprocal.
+///
+/// The array is infinite from 2^15 on, and rounds products to multiples of 2^-16. Each sum is one element of the table, so a table may
+/// fill that range.
+fn filling(table: &Array) -> f64 {
+    let magnitudes = table.values().iter().map(|value| value.abs()).filter(|&value| value < 65520.0);
+    let largest = magnitudes.fold(0.0, f64::max);
+    (14.0 - largest.log2().floor()).clamp(-1.0, 14.0).exp2()
 }
 
 /// The parts of `table` along `axis` that `indices`, whole numbers in halves, name.
@@ -70,7 +81,15 @@ pub(super) fn rows(
     let (before, behind) = (&dims[..axis], &dims[axis + 1..]);
     let width = before.iter().chain(behind).product();
     let matrix = call.reshape(first, vec![rows, width])?;
-    let taken = call.add(Operation::Product, &[ones, matrix])?;
+    let taken = match call.network.known(matrix).cloned() {
+        Some(known) => {
+            let scale = filling(&known);
+            call.network.has_room(known.dims())?;
+            let within = call.constant(known.map(|value| value * scale), Kind::Real);
+            scaled_product(call, ones, within, scale.recip())?
+        }
+        None => call.add(Operation::Product, &[ones, matrix])?,
+    };
     let apart = call.reshape(taken, [own.as_slice(), before, behind].concat())?;
     let (count, moved) = (own.len(), before.len());
     let back = (count..count + moved).chain(0..count).chain(count + moved..count + dims.len() - 1);

@@ -23,7 +23,8 @@ mod window;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-use super::message::{Attribute, Node, is_standard};
+use super::attribute::Attribute;
+use super::message::{Node, is_standard};
 use super::tensor;
 use crate::model::layers::Layers;
 use crate::model::network::compose::Compose;
@@ -50,10 +51,8 @@ pub(super) struct Call<'a, 'b> {
     pub(super) seen: RefCell<BTreeSet<String>>,
 }
 
-/// Attributes that change no number that is computed here: what training does, what a kernel's shape says again, and
-/// how numbers outside of halves are cast.
+/// Attributes that change no number that is computed here: what training does, and how numbers outside of halves are cast.
 const IDLE: &[&str] = &[
-    "kernel_shape",
     "momentum",
     "precision",
     "ratio",
@@ -67,6 +66,31 @@ const IDLE: &[&str] = &[
     "exclude_outside",
     "extrapolation_value",
     "num_outputs",
+];
+
+/// Operators that compute other whole numbers than they are given. The rest compare, choose or move them, and a number that only says
+/// "to the end" is as good as another.
+const COMPUTING: &[&str] = &[
+    "Abs",
+    "CumSum",
+    "Add",
+    "Div",
+    "Einsum",
+    "Gemm",
+    "MatMul",
+    "Mean",
+    "Mod",
+    "Mul",
+    "Neg",
+    "Pow",
+    "Range",
+    "ReduceL1",
+    "ReduceMean",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+    "Sub",
+    "Sum",
 ];
 
 /// The version of operators in whose form readers of other formats ask.
@@ -98,9 +122,16 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
         resize::call,
     ];
     earlier_versions::operands(call)?;
+    let is_computing = COMPUTING.contains(&call.node.operator.as_str());
+    if is_computing {
+        call.network.is_exact(call.inputs.iter().flatten().copied())?;
+    }
     for family in families {
         if let Some(values) = family(call)? {
             call.all_seen()?;
+            if is_computing {
+                call.network.is_exact(values.iter().copied())?;
+            }
             return Ok(values);
         }
     }
@@ -144,14 +175,11 @@ pub(crate) fn apply(
     outputs: usize,
 ) -> Result<Vec<ValueId>, Why> {
     let attribute = |setting: &Setting| match setting.clone() {
-        Setting::Integer(integer) => Attribute { integer, ..Attribute::default() },
-        Setting::Integers(integers) => Attribute { integers, ..Attribute::default() },
-        Setting::Single(single) => Attribute { single: single as f32, ..Attribute::default() },
-        Setting::Text(text) => Attribute { text: text.to_owned(), ..Attribute::default() },
-        Setting::Texts(texts) => {
-            let texts = texts.into_iter().map(str::to_owned).collect();
-            Attribute { texts, ..Attribute::default() }
-        }
+        Setting::Integer(integer) => Attribute::Integer(integer),
+        Setting::Integers(integers) => Attribute::Integers(integers),
+        Setting::Single(single) => Attribute::Single(single as f32),
+        Setting::Text(text) => Attribute::Text(text.to_owned()),
+        Setting::Texts(texts) => Attribute::Texts(texts.into_iter().map(str::to_owned).collect()),
     };
     let attributes =
         settings.iter().map(|(name, setting)| ((*name).to_owned(), attribute(setting))).collect();
@@ -203,20 +231,74 @@ impl Call<'_, '_> {
         other.map_or(Ok(()), |name| Err(Self::mode(format!("attribute {name:?} is not mapped"))))
     }
 
-    fn integer(&self, name: &str, otherwise: i64) -> i64 {
-        self.attribute(name).map_or(otherwise, |attribute| attribute.integer)
+    /// What `of` takes from an attribute, where the node has it; refused if it is of another type than `wanted`.
+    fn of_type<T>(
+        &self,
+        name: &str,
+        wanted: &Attribute<'_>,
+        of: impl FnOnce(&Attribute<'_>) -> Option<T>,
+    ) -> Result<Option<T>, Why> {
+        let Some(attribute) = self.attribute(name) else { return Ok(None) };
+        let (has, wants) = (attribute.kind(), wanted.kind());
+        let told = || Self::mode(format!("attribute {name:?} is {has}; this operator takes {wants}"));
+        of(attribute).map(Some).ok_or_else(told)
     }
 
-    fn single(&self, name: &str, otherwise: f32) -> f64 {
-        self.attribute(name).map_or(otherwise, |attribute| attribute.single).into()
+    fn integer(&self, name: &str, otherwise: i64) -> Result<i64, Why> {
+        let value = self.of_type(name, &Attribute::Integer(0), |attribute| attribute.integer())?;
+        Ok(value.unwrap_or(otherwise))
     }
 
-    fn text(&self, name: &str, otherwise: &str) -> String {
-        self.attribute(name).map_or_else(|| otherwise.to_owned(), |attribute| attribute.text.clone())
+    fn single(&self, name: &str, otherwise: f32) -> Result<f64, Why> {
+        Ok(self.optional_single(name)?.unwrap_or(otherwise).into())
     }
 
-    fn integers(&self, name: &str) -> Option<Vec<i64>> {
-        self.attribute(name).map(|attribute| attribute.integers.clone())
+    fn optional_single(&self, name: &str) -> Result<Option<f32>, Why> {
+        self.of_type(name, &Attribute::Single(0.0), |attribute| match attribute {
+            Attribute::Single(single) => Some(*single),
+            Attribute::Empty => Some(0.0),
+            _ => None,
+        })
+    }
+
+    fn text(&self, name: &str, otherwise: &str) -> Result<String, Why> {
+        let value = self.of_type(name, &Attribute::Text(String::new()), |attribute| match attribute {
+            Attribute::Text(text) => Some(text.clone()),
+            Attribute::Empty => Some(String::new()),
+            _ => None,
+        })?;
+        Ok(value.unwrap_or_else(|| otherwise.to_owned()))
+    }
+
+    fn integers(&self, name: &str) -> Result<Option<Vec<i64>>, Why> {
+        self.of_type(name, &Attribute::Integers(Vec::new()), |attribute| match attribute {
+            Attribute::Integers(list) => Some(list.clone()),
+            Attribute::Empty => Some(Vec::new()),
+            _ => None,
+        })
+    }
+
+    fn singles(&self, name: &str) -> Result<Option<Vec<f32>>, Why> {
+        self.of_type(name, &Attribute::Singles(Vec::new()), |attribute| match attribute {
+            Attribute::Singles(list) => Some(list.clone()),
+            Attribute::Empty => Some(Vec::new()),
+            _ => None,
+        })
+    }
+
+    fn texts(&self, name: &str) -> Result<Vec<String>, Why> {
+        let list = self.of_type(name, &Attribute::Texts(Vec::new()), |attribute| match attribute {
+            Attribute::Texts(list) => Some(list.clone()),
+            Attribute::Empty => Some(Vec::new()),
+            _ => None,
+        })?;
+        Ok(list.unwrap_or_default())
+    }
+
+    /// The message of a tensor that is an attribute.
+    fn tensor(&self, name: &str) -> Result<Option<&[u8]>, Why> {
+        let Some(attribute) = self.attribute(name) else { return Ok(None) };
+        self.of_type(name, &Attribute::Tensor(&[]), |_| attribute.tensor())
     }
 
     /// The elements of operand `index`, which have to be known.
@@ -227,6 +309,14 @@ impl Call<'_, '_> {
             self.network.known(value).ok_or_else(|| Why::NotKnown { operand: index, name: name() })?;
         self.network.count_looks(array.values().len())?;
         Ok(array)
+    }
+
+    /// The only element of operand `index`, which has to be known.
+    fn number(&self, index: usize) -> Result<f64, Why> {
+        let array = self.known(index)?;
+        array
+            .only()
+            .ok_or_else(|| Self::mode(format!("operand {index} of {:?} is not one number", array.dims())))
     }
 
     /// The halves that hold operand `index`, where it is whole numbers that only the run knows.

@@ -35,16 +35,17 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "MeanVarianceNormalization" => {
             let x = call.x(0)?;
             let rank = call.dims(x).len();
-            let axes = call.integers("axes").unwrap_or_else(|| vec![0, 2, 3]);
+            let axes = call.integers("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
             let axes = axes.iter().map(|&axis| call.axis(axis, rank)).collect::<Result<Vec<_>, _>>()?;
             one(call.compose().normalised(x, axes, 1e-9, true)?)
         }
         "LpNormalization" => {
             let x = call.x(0)?;
-            let axis = call.axis(call.integer("axis", -1), call.dims(x).len())?;
-            let (operand, square, post) = match call.integer("p", 2) {
+            let axis = call.axis(call.integer("axis", -1)?, call.dims(x).len())?;
+            let (operand, square, post) = match call.integer("p", 2)? {
                 1 => (call.map(Map::Abs, x)?, false, Post::Reciprocal),
-                _ => (x, true, Post::ReciprocalSquareRoot),
+                2 => (x, true, Post::ReciprocalSquareRoot),
+                p => return Err(Call::mode(format!("p of {p} is not 1 or 2"))),
             };
             let reduce = Reduce { kind: ReduceKind::Sum, axes: vec![axis], square, epsilon: 0.0, post };
             let factor = call.add(Operation::Reduce(reduce), &[operand])?;
@@ -67,7 +68,7 @@ fn row(call: &mut Call<'_, '_>) -> Result<Row, Why> {
     let x = call.x(0)?;
     let dims = call.dims(x);
     let is_joined = call.opset < 13;
-    let axis = call.axis(call.integer("axis", if is_joined { 1 } else { -1 }), dims.len())?;
+    let axis = call.axis(call.integer("axis", if is_joined { 1 } else { -1 })?, dims.len())?;
     let (outer, inner) = dims.split_at(axis);
     if is_joined && inner.iter().skip(1).any(|&extent| extent != 1) {
         let x = call.reshape(x, vec![outer.iter().product(), inner.iter().product()])?;
@@ -82,7 +83,7 @@ pub(super) fn softmax(call: &mut Call<'_, '_>, x: ValueId, axis: usize) -> Resul
 }
 
 fn batch(call: &mut Call<'_, '_>) -> Made {
-    if call.integer("training_mode", 0) != 0 {
+    if call.integer("training_mode", 0)? != 0 {
         return Err(Call::mode("training_mode is not mapped: it returns statistics of the batch"));
     }
     let outputs = call.node.outputs.iter().filter(|name| !name.is_empty()).count();
@@ -91,13 +92,13 @@ fn batch(call: &mut Call<'_, '_>) -> Made {
             "{outputs} results are those of training; a model that is run has one"
         )));
     }
-    let epsilon = call.single("epsilon", 1e-5);
+    let epsilon = call.single("epsilon", 1e-5)?;
     let x = call.x(0)?;
     let [scale, offset, mean, variance] =
         [call.known(1)?, call.known(2)?, call.known(3)?, call.known(4)?].map(|array| array.values().to_vec());
     let dims = call.dims(x);
     // Before opset 9 there may be statistics for each place of each channel.
-    let by_channel = call.integer("spatial", 1) != 0;
+    let by_channel = call.integer("spatial", 1)? != 0;
     let mut own = dims.get(1..).unwrap_or_default().to_vec();
     if by_channel {
         own.iter_mut().skip(1).for_each(|extent| *extent = 1);
@@ -133,7 +134,7 @@ fn per_channel(call: &mut Call<'_, '_>, index: usize, rank: usize) -> Result<Val
 }
 
 fn normalised(call: &mut Call<'_, '_>, x: ValueId, axes: Vec<usize>, centre: bool) -> Result<ValueId, Why> {
-    let epsilon = call.single("epsilon", 1e-5);
+    let epsilon = call.single("epsilon", 1e-5)?;
     Ok(call.compose().normalised(x, axes, epsilon, centre)?)
 }
 
@@ -149,14 +150,14 @@ fn scaled(
 fn layer(call: &mut Call<'_, '_>, centre: bool) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
-    let first = call.axis(call.integer("axis", -1), dims.len())?;
+    let first = call.axis(call.integer("axis", -1)?, dims.len())?;
     let axes: Vec<usize> = (first..dims.len()).collect();
     let (scale, offset) = (call.optional(1), call.optional(2));
     if call.outputs < 2 {
         let normal = normalised(call, x, axes, centre)?;
         return one(scaled(call, normal, scale, offset)?);
     }
-    let epsilon = call.single("epsilon", 1e-5);
+    let epsilon = call.single("epsilon", 1e-5)?;
     let mean = reduced(call, x, ReduceKind::Mean, axes.clone())?;
     let apart = call.join(JoinKind::Subtract, x, mean)?;
     let factor = call.compose().deviation(apart, axes, epsilon)?;
@@ -167,8 +168,8 @@ fn layer(call: &mut Call<'_, '_>, centre: bool) -> Made {
 fn group(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
     let dims = call.dims(x);
-    let groups = usize::try_from(call.integer("num_groups", 1)).unwrap_or(0);
-    let epsilon = call.single("epsilon", 1e-5);
+    let groups = usize::try_from(call.integer("num_groups", 1)?).unwrap_or(0);
+    let epsilon = call.single("epsilon", 1e-5)?;
     let normal = call.compose().normalised_groups(x, groups, epsilon)?;
     let channels = dims.get(1).copied().unwrap_or(1);
     // Before opset 21 there is one scale for each group.

@@ -15,11 +15,11 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     match call.node.operator.as_str() {
         "DequantizeLinear" => {
             let operands = (call.x(0)?, call.x(1)?, call.optional(2));
-            one(restored(call, operands, call.integer("axis", 1))?)
+            one(restored(call, operands, call.integer("axis", 1)?)?)
         }
         "QuantizeLinear" => {
             let operands = (call.x(0)?, call.x(1)?, call.optional(2));
-            one(quantized(call, operands, call.integer("axis", 1))?)
+            one(quantized(call, operands, call.integer("axis", 1)?)?)
         }
         "QLinearMatMul" => {
             // Rows of the first and columns of the second have scales, where there are several.
@@ -71,7 +71,7 @@ fn quantized(
     (x, scale, zero): (ValueId, ValueId, Option<ValueId>),
     axis: i64,
 ) -> Result<ValueId, Why> {
-    let said = u64::try_from(call.integer("output_dtype", 0)).unwrap_or(u64::MAX);
+    let said = u64::try_from(call.integer("output_dtype", 0)?).unwrap_or(u64::MAX);
     let element = match zero {
         _ if said != 0 => said,
         None => BYTE,
@@ -112,7 +112,7 @@ fn spread(call: &mut Call<'_, '_>, operand: ValueId, x: ValueId, axis: i64) -> R
         return call.reshape(operand, vec![]);
     }
     let axis = call.axis(axis, dims.len())?;
-    let block = call.integer("block_size", 0);
+    let block = call.integer("block_size", 0)?;
     if block < 0 {
         return Err(Call::mode(format!("block_size is {block}")));
     }

@@ -45,8 +45,8 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         "LSTM" => Cell::LongShort,
         _ => return Ok(None),
     };
-    let is_batch_first = call.integer("layout", 0) != 0;
-    let backward: &[bool] = match call.text("direction", "forward").as_str() {
+    let is_batch_first = call.integer("layout", 0)? != 0;
+    let backward: &[bool] = match call.text("direction", "forward")?.as_str() {
         "forward" => &[false],
         "reverse" => &[true],
         "bidirectional" => &[false, true],
@@ -63,11 +63,15 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     if steps.saturating_mul(backward.len()) > STEPS_MAX {
         return Err(Call::mode(format!("{steps} steps are more than {STEPS_MAX}")));
     }
-    if cell == Cell::LongShort && call.integer("input_forget", 0) != 0 {
+    if cell == Cell::LongShort && call.integer("input_forget", 0)? != 0 {
         return Err(Call::mode("coupled input and forget gates (input_forget) are not mapped"));
     }
-    // The attribute says what the weights say.
-    call.integer("hidden_size", 0);
+    let told = call.integer("hidden_size", hidden as i64)?;
+    if usize::try_from(told) != Ok(hidden) {
+        return Err(Call::mode(format!(
+            "hidden_size is {told}, and the weights are those of {hidden} states"
+        )));
+    }
     if call.optional(4).is_some() && call.list(4)?.iter().any(|&length| length != steps as i64) {
         return Err(Call::mode("sequences of several lengths are not mapped"));
     }
@@ -105,7 +109,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
 
 /// The functions of all directions.
 fn functions(call: &Call<'_, '_>, cell: Cell, directions: usize) -> Result<Vec<Map>, Why> {
-    let named = call.attribute("activations").map(|attribute| attribute.texts.clone()).unwrap_or_default();
+    let named = call.texts("activations")?;
     let functions = if named.is_empty() {
         cell.functions().repeat(directions)
     } else {
@@ -163,7 +167,7 @@ impl<'a> Layer<'a> {
         }
         let rows = call.reshape(x, vec![dims[0] * dims[1], dims[2]])?;
         let mut inputs = product(call, rows, input)?;
-        let resets_late = cell == Cell::Gated && call.integer("linear_before_reset", 0) != 0;
+        let resets_late = cell == Cell::Gated && call.integer("linear_before_reset", 0)? != 0;
         let mut late_bias = None;
         if call.optional(3).is_some() {
             let both = part(call, 3, number)?;

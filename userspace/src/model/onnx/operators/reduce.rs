@@ -24,13 +24,13 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
         name if !name.starts_with("Reduce") => return Ok(None),
         _ => {}
     }
-    let given = match call.integers("axes") {
+    let given = match call.integers("axes")? {
         Some(axes) => axes,
         None => call.list_or(1, Vec::new)?,
     };
     let x = call.x(0)?;
     let (keeps_all, keeps_axes) =
-        (call.integer("noop_with_empty_axes", 0) != 0, call.integer("keepdims", 1) != 0);
+        (call.integer("noop_with_empty_axes", 0)? != 0, call.integer("keepdims", 1)? != 0);
     if given.is_empty() && keeps_all {
         return one(pointwise(call, x)?);
     }

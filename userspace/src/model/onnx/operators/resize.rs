@@ -1,6 +1,6 @@
 //! Images made larger or smaller: a matrix for each axis, or where elements are but repeated, a choice of them.
 
-use super::linear::product;
+use super::linear::{WITHIN, scaled_product};
 use super::{Call, Made, one};
 use crate::model::layers::Layers;
 use crate::model::network::array::elements;
@@ -19,12 +19,12 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     }
     let mut x = call.x(0)?;
     let dims = call.dims(x);
-    let axes = match call.integers("axes") {
+    let axes = match call.integers("axes")? {
         Some(axes) => axes.iter().map(|&axis| call.axis(axis, dims.len())).collect::<Result<Vec<_>, _>>()?,
         None => (0..dims.len()).collect(),
     };
     let (scales, sizes) = (optional(call, 2)?, optional(call, 3)?);
-    if call.integer("antialias", 0) != 0 || call.text("keep_aspect_ratio_policy", "stretch") != "stretch" {
+    if call.integer("antialias", 0)? != 0 || call.text("keep_aspect_ratio_policy", "stretch")? != "stretch" {
         return Err(Call::mode("antialias and keep_aspect_ratio_policy are not mapped"));
     }
     for (at, &axis) in axes.iter().enumerate() {
@@ -70,9 +70,9 @@ fn along(
         // Not said before opset 11; what onnxruntime does.
         ..11 if scale.is_some_and(|scale| scale < 1.0) => "ceil".to_owned(),
         ..11 => "floor".to_owned(),
-        _ => call.text("nearest_mode", "round_prefer_floor"),
+        _ => call.text("nearest_mode", "round_prefer_floor")?,
     };
-    match call.text("mode", "nearest").as_str() {
+    match call.text("mode", "nearest")?.as_str() {
         "nearest" => {
             let round = match rounding.as_str() {
                 "floor" => f64::floor,
@@ -87,7 +87,7 @@ fn along(
         "linear" | "cubic" if wanted == extent && scale.is_none_or(|scale| scale == 1.0) => Ok(x),
         "linear" => mixed(call, x, axis, &places, |part| vec![(0.0, 1.0 - part), (1.0, part)]),
         "cubic" => {
-            let steep = call.single("cubic_coeff_a", -0.75);
+            let steep = call.single("cubic_coeff_a", -0.75)?;
             mixed(call, x, axis, &places, |part| cubic(part, steep))
         }
         other => Err(Call::mode(format!("mode {other:?} is not mapped"))),
@@ -115,7 +115,8 @@ fn mixed(
     factors: impl Fn(f64) -> Vec<(f64, f64)>,
 ) -> Result<ValueId, Why> {
     let (extent, wanted) = (call.dims(x)[axis], places.len());
-    let leaves_out = call.integer("exclude_outside", 0) != 0;
+    let leaves_out = call.integer("exclude_outside", 0)? != 0;
+    call.network.has_room(&[extent, wanted])?;
     let mut matrix = vec![0.0; elements(&[extent, wanted])?];
     for (to, &at) in places.iter().enumerate() {
         let below = at.floor();
@@ -125,7 +126,7 @@ fn mixed(
         }
         let sum = if leaves_out { factors.iter().map(|(_, factor)| factor).sum() } else { 1.0 };
         for (from, factor) in factors {
-            matrix[inside(below + from, extent) * wanted + to] += factor / sum;
+            matrix[inside(below + from, extent) * wanted + to] += factor / sum / WITHIN;
         }
     }
     let matrix = Array::new(vec![extent, wanted], matrix)?;
@@ -135,13 +136,13 @@ fn mixed(
     let mut back = vec![0; rank];
     order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
     let last = call.add(Operation::Permute(order), &[x])?;
-    let longer = product(call, last, matrix)?;
+    let longer = scaled_product(call, last, matrix, WITHIN)?;
     call.add(Operation::Permute(back), &[longer])
 }
 
-fn coordinates(call: &Call<'_, '_>) -> String {
+fn coordinates(call: &Call<'_, '_>) -> Result<String, Why> {
     match call.opset {
-        ..11 => "asymmetric".to_owned(),
+        ..11 => Ok("asymmetric".to_owned()),
         _ => call.text("coordinate_transformation_mode", "half_pixel"),
     }
 }
@@ -156,7 +157,7 @@ fn not_mapped(coordinates: &str) -> Why {
 /// the quotient does, and the nearest element is the right one.
 fn place_by_extents(call: &Call<'_, '_>, at: f64, extent: f64, wanted: f64) -> Result<f64, Why> {
     let middle = (2.0 * at + 1.0) * extent / (2.0 * wanted);
-    Ok(match coordinates(call).as_str() {
+    Ok(match coordinates(call)?.as_str() {
         "pytorch_half_pixel" if wanted <= 1.0 => 0.0,
         "half_pixel" | "half_pixel_symmetric" | "pytorch_half_pixel" => middle - 0.5,
         "align_corners" if wanted <= 1.0 => 0.0,
@@ -170,7 +171,7 @@ fn place_by_extents(call: &Call<'_, '_>, at: f64, extent: f64, wanted: f64) -> R
 /// The same by a scale, which a model can give as a single alone. (Chosen) It is computed in singles, as onnxruntime does: a third as
 /// a single is a little more than a third, and only with singles the places are those of a third again.
 fn place_by_scale(call: &Call<'_, '_>, at: f32, extent: f32, wanted: f32, scale: f32) -> Result<f64, Why> {
-    let place = match coordinates(call).as_str() {
+    let place = match coordinates(call)?.as_str() {
         "half_pixel" => (at + 0.5) / scale - 0.5,
         "half_pixel_symmetric" => {
             let adjusted = wanted / (scale * extent);

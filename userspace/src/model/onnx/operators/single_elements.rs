@@ -28,7 +28,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             Array::from_fn(indices.dims().to_vec(), |at| data.values()[places[at]])?
         }
         "GatherND" => {
-            if call.integer("batch_dims", 0) != 0 {
+            if call.integer("batch_dims", 0)? != 0 {
                 return Err(Call::mode("batch_dims is not mapped"));
             }
             let Parts { starts, length, dims } = parts(data.dims(), &indices)?;
@@ -49,7 +49,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
 
 /// The axis along which indices count.
 fn along(call: &Call<'_, '_>, data: &Array) -> Result<usize, Why> {
-    call.axis(call.integer("axis", 0), data.dims().len())
+    call.axis(call.integer("axis", 0)?, data.dims().len())
 }
 
 /// The data with the elements of operand 2, which are as many as `dims` say, put to their places, the last one last.
@@ -63,7 +63,7 @@ fn put(
     if updates.dims() != dims {
         return Err(Fault::Broadcast { first: updates.dims().to_vec(), second: dims.to_vec() }.into());
     }
-    let join: fn(f64, f64) -> f64 = match call.text("reduction", "none").as_str() {
+    let join: fn(f64, f64) -> f64 = match call.text("reduction", "none")?.as_str() {
         "none" => |_, new| new,
         "add" => |old, new| old + new,
         "mul" => |old, new| old * new,

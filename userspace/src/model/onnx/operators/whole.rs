@@ -24,7 +24,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     let halves = call.network.halves_of(x);
     // A cast of whole numbers is one of the halves that hold them.
     call.inputs[0] = halves.or(call.inputs[0]);
-    let to = call.integer("to", 0);
+    let to = call.integer("to", 0)?;
     let is_whole = u64::try_from(to).ok().and_then(tensor::kind) == Some(Kind::Integer);
     let x = call.x(0)?;
     if operator != "Cast" || !is_whole || call.kind(x) == Kind::Integer {

@@ -2,9 +2,8 @@
 
 use super::{Call, Made, one};
 use crate::model::layers::Layers;
-use crate::model::network::Operation;
-use crate::model::network::operation::{Convolution, JoinKind, Map, Window};
-use crate::model::network::{Array, Kind};
+use crate::model::network::operation::{JoinKind, Map, Window};
+use crate::model::network::{Operation, ValueId};
 use crate::model::problem::Why;
 
 /// How a kernel lies over its operand, for each moving axis.
@@ -12,6 +11,50 @@ pub(super) struct Sides {
     pub(super) stride: Vec<usize>,
     pub(super) dilation: Vec<usize>,
     pub(super) padding: Vec<(usize, usize)>,
+}
+
+/// The factor of elements before they are squared. (Chosen) Squares of elements up to 1023 are halves then, and those of a hundredth are
+/// not yet lost.
+const SMALL: f64 = 0.25;
+
+/// What decides the padding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AutoPad {
+    /// The padding is given.
+    NotSet,
+    /// As many positions as a stride of the operand has. An odd element is behind.
+    SameUpper,
+    /// The same, with an odd element before.
+    SameLower,
+    /// There is none.
+    Valid,
+}
+
+impl AutoPad {
+    pub(super) fn of(call: &Call<'_, '_>) -> Result<Self, Why> {
+        Ok(match call.text("auto_pad", "NOTSET")?.as_str() {
+            "NOTSET" => Self::NotSet,
+            "SAME_UPPER" => Self::SameUpper,
+            "SAME_LOWER" => Self::SameLower,
+            "VALID" => Self::Valid,
+            other => {
+                return Err(Call::mode(format!(
+                    "auto_pad {other:?} is not NOTSET, SAME_UPPER, SAME_LOWER or VALID"
+                )));
+            }
+        })
+    }
+
+    /// The padding that is given: before each moving axis, then behind each.
+    ///
+    /// Beside `VALID` it contradicts. Some implementations leave it out then, and others do not.
+    pub(super) fn pads(self, call: &Call<'_, '_>, moving: usize) -> Result<Vec<i64>, Why> {
+        let pads = call.integers("pads")?.unwrap_or_else(|| vec![0; 2 * moving]);
+        if self == Self::Valid && pads.iter().any(|&pad| pad != 0) {
+            return Err(Call::mode(format!("pads are {pads:?} beside auto_pad VALID, which has none")));
+        }
+        Ok(pads)
+    }
 }
 
 /// The places of a window that a mean counts.
@@ -29,20 +72,23 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
     match call.node.operator.as_str() {
         "MaxPool" => pool(call, true, Counted::Elements),
         "AveragePool" => {
-            let counts_padding = call.integer("count_include_pad", 0) != 0;
+            let counts_padding = call.integer("count_include_pad", 0)? != 0;
             pool(call, false, if counts_padding { Counted::Padding } else { Counted::Elements })
         }
         "LpPool" => {
-            if call.integer("p", 2) != 2 {
+            if call.integer("p", 2)? != 2 {
                 return Err(Call::mode("LpPool is mapped for p = 2 only"));
             }
             let x = call.x(0)?;
-            let squares = call.map(Map::Square, x)?;
-            call.inputs[0] = Some(squares);
-            let Some(means) = pool(call, false, Counted::Kernel)? else { return Ok(None) };
-            let kernel = call.integers("kernel_shape").unwrap_or_default();
-            let sums = call.affine(means[0], kernel.iter().map(|&extent| extent as f64).product(), 0.0)?;
-            one(call.map(Map::SquareRoot, sums)?)
+            let mut window = window(call, x, false, Counted::Kernel)?;
+            window.of_squares = true;
+            let taps: f64 = window.kernel.iter().map(|&extent| extent as f64).product();
+            let small = call.affine(x, SMALL, 0.0)?;
+            let squares = call.map(Map::Square, small)?;
+            let means = call.add(Operation::Window(window), &[squares])?;
+            // The sum may be beyond halves where its root is not.
+            let roots = call.map(Map::SquareRoot, means)?;
+            one(call.affine(roots, taps.sqrt() / SMALL, 0.0)?)
         }
         "LRN" => local_response(call),
         _ => Ok(None),
@@ -53,28 +99,28 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
 pub(super) fn sides(call: &Call<'_, '_>, extents: &[usize], kernel: &[usize]) -> Result<Sides, Why> {
     let moving = kernel.len();
     let list = |name: &str| -> Result<Vec<usize>, Why> {
-        let list = call.integers(name).unwrap_or_else(|| vec![1; moving]);
+        let list = call.integers(name)?.unwrap_or_else(|| vec![1; moving]);
         let numbers: Option<Vec<usize>> =
             list.iter().map(|&value| usize::try_from(value).ok().filter(|&value| value > 0)).collect();
         numbers.filter(|list| list.len() == moving).ok_or_else(|| Call::mode(format!("{name} is {list:?}")))
     };
     let (stride, dilation) = (list("strides")?, list("dilations")?);
-    let auto = call.text("auto_pad", "NOTSET");
-    let pads = call.integers("pads").unwrap_or_else(|| vec![0; 2 * moving]);
+    let auto = AutoPad::of(call)?;
+    let pads = auto.pads(call, moving)?;
     if extents.len() != moving || pads.len() != 2 * moving {
         return Err(Call::mode(format!("pads are {pads:?} for {moving} moving axes")));
     }
     let mut padding = Vec::new();
     for axis in 0..moving {
-        padding.push(match auto.as_str() {
-            "SAME_UPPER" | "SAME_LOWER" => {
+        padding.push(match auto {
+            AutoPad::SameUpper | AutoPad::SameLower => {
                 let positions = extents[axis].div_ceil(stride[axis]);
                 let reach = (kernel[axis].max(1) - 1).saturating_mul(dilation[axis]).saturating_add(1);
                 let last = (positions.max(1) - 1).saturating_mul(stride[axis]);
                 let all = last.saturating_add(reach).saturating_sub(extents[axis]);
-                if auto == "SAME_UPPER" { (all / 2, all - all / 2) } else { (all - all / 2, all / 2) }
+                if auto == AutoPad::SameUpper { (all / 2, all - all / 2) } else { (all - all / 2, all / 2) }
             }
-            _ => {
+            AutoPad::NotSet | AutoPad::Valid => {
                 let side = |at: usize| {
                     usize::try_from(pads[at])
                         .map_err(|_| Call::mode(format!("pads are {pads:?}, below zero")))
@@ -91,14 +137,19 @@ fn pool(call: &mut Call<'_, '_>, maximum: bool, counts: Counted) -> Made {
         return Err(Call::mode("indices of the largest are not computed on this engine"));
     }
     let x = call.x(0)?;
+    let window = window(call, x, maximum, counts)?;
+    one(call.add(Operation::Window(window), &[x])?)
+}
+
+fn window(call: &Call<'_, '_>, x: ValueId, maximum: bool, counts: Counted) -> Result<Window, Why> {
     let dims = call.dims(x);
-    let kernel = call.integers("kernel_shape").unwrap_or_default();
+    let kernel = call.integers("kernel_shape")?.unwrap_or_default();
     let kernel: Option<Vec<usize>> =
         kernel.iter().map(|&extent| usize::try_from(extent).ok().filter(|&extent| extent > 0)).collect();
     let kernel = kernel.ok_or_else(|| Call::mode("the window has no extent"))?;
     let extents = dims.get(2..).unwrap_or_default();
     let Sides { stride, dilation, mut padding } = sides(call, extents, &kernel)?;
-    let is_ceil = call.integer("ceil_mode", 0) != 0;
+    let is_ceil = call.integer("ceil_mode", 0)? != 0;
     let mut positions = Vec::new();
     for axis in 0..kernel.len() {
         let (before, behind) = padding[axis];
@@ -124,38 +175,52 @@ fn pool(call: &mut Call<'_, '_>, maximum: bool, counts: Counted) -> Made {
         Counted::Padding => told,
         Counted::Kernel => padding.clone(),
     };
-    let window = Window { maximum, kernel, stride, dilation, padding, positions, counted };
-    one(call.add(Operation::Window(window), &[x])?)
+    Ok(Window { maximum, of_squares: false, kernel, stride, dilation, padding, positions, counted })
 }
 
 /// `x / (bias + alpha / size * sum of squares of neighbouring channels)^beta`.
+///
+/// Channels become rows, which takes no task, and the sum is that of a window along them. Operands are made so small before
+/// they are squared that the sum is about as large as what is added to the bias: squares of ordinary activations are beyond the array.
 fn local_response(call: &mut Call<'_, '_>) -> Made {
     let x = call.x(0)?;
-    let dims = call.dims(x);
-    let size = usize::try_from(call.integer("size", 1)).unwrap_or(1).max(1);
-    let (alpha, beta, bias) =
-        (call.single("alpha", 1e-4), call.single("beta", 0.75), call.single("bias", 1.0));
-    if dims.len() != 4 {
+    let &[_, channels, _, columns] = call.dims(x).as_slice() else {
         return Err(Call::mode("the operand has not four axes"));
-    }
-    let channels = dims[1];
-    let (before, behind) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
-    let near = Array::from_fn(vec![channels, channels, 1, 1], |at| {
-        let (output, input) = (at / channels, at % channels);
-        f64::from(u8::from(input + before >= output && input <= output + behind))
-    })?;
-    let near = call.constant(near, Kind::Real);
-    let squares = call.map(Map::Square, x)?;
-    let convolution = Convolution {
+    };
+    let told = call.integer("size", 1)?;
+    let size = usize::try_from(told).ok().filter(|&size| size > 0);
+    let size = size.ok_or_else(|| Call::mode(format!("size is {told}")))?;
+    let (alpha, beta, bias) =
+        (call.single("alpha", 1e-4)?, call.single("beta", 0.75)?, call.single("bias", 1.0)?);
+    // There is nothing to add beyond all channels.
+    let reach = channels.saturating_sub(1);
+    let sides = (((size - 1) / 2).min(reach), (size / 2).min(reach));
+    let taps = sides.0 + sides.1 + 1;
+    let share = alpha * taps as f64 / size as f64;
+    let small = power_near_root(share / bias.max(1.0));
+    let rows = call.add(Operation::Permute(vec![0, 2, 1, 3]), &[x])?;
+    let scaled = call.affine(rows, small, 0.0)?;
+    let squares = call.map(Map::Square, scaled)?;
+    let padding = vec![sides, (0, 0)];
+    let window = Window {
+        maximum: false,
+        of_squares: false,
+        kernel: vec![taps, 1],
         stride: vec![1; 2],
         dilation: vec![1; 2],
-        padding: vec![(0, 0); 2],
-        groups: 1,
-        activation: None,
+        positions: vec![channels, columns],
+        counted: padding.clone(),
+        padding,
     };
-    let sums = call.add(Operation::Convolution(convolution), &[squares, near])?;
-    let base = call.affine(sums, alpha / size as f64, bias)?;
+    let means = call.add(Operation::Window(window), &[squares])?;
+    let means = call.add(Operation::Permute(vec![0, 2, 1, 3]), &[means])?;
+    let base = call.affine(means, share / (small * small), bias)?;
     let exponent = call.scalar(-beta);
     let factor = call.join(JoinKind::Power, base, exponent)?;
     one(call.join(JoinKind::Multiply, x, factor)?)
+}
+
+/// The power of two nearest to the root of a number's magnitude, of those that halves hold.
+fn power_near_root(number: f64) -> f64 {
+    (number.abs().log2() / 2.0).round().clamp(-24.0, 15.0).exp2()
 }
