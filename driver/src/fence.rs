@@ -2,7 +2,8 @@
 //!
 //! Numbers count up from 1 and are never used again, so none has to be freed and none can be mistaken for another. A window
 //! of them is kept, from the oldest number whose result is still known to the newest one. The last [`FENCE_HISTORY`] requests
-//! that ended keep their result. An older one is *forgotten*, and its result is no longer known.
+//! that ended keep their result. An older one is *forgotten*, and its result is no longer known. One that failed is not
+//! forgotten while a request waits for it, since that request may not run.
 //!
 //! A long request does not hold the window open while thousands of later ones end: it is set aside, and the window moves on.
 //! So the requests in flight and the history bound the memory, in whatever order requests end.
@@ -62,6 +63,21 @@ struct Fence {
     state: State,
     /// Descriptors to write to at the end; hardly ever any.
     signals: Vec<OwnedFd>,
+    /// Requests that have not ended and run only if this one ended well.
+    dependents: u32,
+    /// It would be forgotten already, without dependents.
+    is_overdue: bool,
+}
+
+impl Fence {
+    const fn new() -> Self {
+        Self { state: State::Queued, signals: Vec::new(), dependents: 0, is_overdue: false }
+    }
+
+    /// True if its result still decides about a request.
+    const fn is_needed(&self) -> bool {
+        self.dependents != 0 && matches!(self.state, State::Complete(Ending { result: Err(_), .. }))
+    }
 }
 
 #[derive(Debug)]
@@ -91,7 +107,7 @@ impl Fences {
             self.first = self.first.saturating_add(1);
             self.trim();
         }
-        self.kept.push_back(Fence { state: State::Queued, signals: Vec::new() });
+        self.kept.push_back(Fence::new());
         self.last()
     }
 
@@ -153,12 +169,34 @@ impl Fences {
         Ok(())
     }
 
+    /// A request that has not ended waits for `number`, until [`Fences::release`]. So the requests in flight bound what is kept.
+    pub(crate) fn depend(&mut self, number: u64) {
+        if let Some(fence) = self.get_mut(number) {
+            fence.dependents = fence.dependents.saturating_add(1);
+        }
+    }
+
+    /// A request that waited for `number` has ended.
+    pub(crate) fn release(&mut self, number: u64) {
+        let Some(fence) = self.get_mut(number) else { return };
+        fence.dependents = fence.dependents.saturating_sub(1);
+        if fence.is_overdue && fence.dependents == 0 {
+            self.forget(number);
+        }
+    }
+
     fn forget_oldest(&mut self) {
-        if let Some(oldest) = self.ended.pop_front()
-            && let Some(fence) = self.get_mut(oldest)
-        {
+        let Some(oldest) = self.ended.pop_front() else { return };
+        match self.get_mut(oldest) {
+            Some(fence) if fence.is_needed() => fence.is_overdue = true,
+            _ => self.forget(oldest),
+        }
+    }
+
+    fn forget(&mut self, number: u64) {
+        if let Some(fence) = self.get_mut(number) {
             fence.state = State::Forgotten;
-            self.aside.remove(&oldest);
+            self.aside.remove(&number);
         }
         self.trim();
     }
@@ -302,6 +340,30 @@ mod tests {
         assert!(fences.kept.len() <= WINDOW_MAX, "{}", fences.kept.len());
         assert_eq!(fences.ended.len(), FENCE_HISTORY as usize);
         assert!(fences.aside.values().all(|fence| !fence.state.has_ended()), "{:?}", fences.aside);
+    }
+
+    #[test]
+    fn failure_is_not_forgotten_while_a_request_waits_for_it() {
+        let failed = Ending::unstarted(Errno::EIO);
+        let mut fences = Fences::default();
+        let numbers = [fences.create(), fences.create()];
+        for (number, ending) in numbers.into_iter().zip([failed, WELL]) {
+            fences.depend(number);
+            fences.depend(number);
+            fences.end(number, ending);
+        }
+        // More than the window has room for.
+        for _ in 0..10 * FENCE_HISTORY {
+            let number = fences.create();
+            fences.end(number, WELL);
+        }
+        let states = |fences: &Fences| numbers.map(|number| fences.state(number));
+        assert_eq!(states(&fences), [State::Complete(failed), State::Forgotten].map(Some));
+        numbers.into_iter().for_each(|number| fences.release(number));
+        assert_eq!(states(&fences)[0], Some(State::Complete(failed)), "another one waits still");
+        numbers.into_iter().for_each(|number| fences.release(number));
+        assert_eq!(states(&fences), [State::Forgotten; 2].map(Some));
+        assert!(fences.aside.is_empty());
     }
 
     #[test]

@@ -751,7 +751,8 @@ struct drm_ane_request {
 	__u32 bar_size;
 	/*
 	 * Input: pointer to __u64, the fences that have to complete first. If one of them fails,
-	 * the request does not run and its result is ECANCELED.
+	 * the request does not run and its result is ECANCELED. One that was forgotten already
+	 * counts as one that ended well.
 	 */
 	__u64 in_fences;
 	/* Input: number of them, at most ANE_IN_FENCES_MAX. */
