@@ -134,12 +134,16 @@ impl<B: Bus> Files for Driver<B> {
 
     fn map(&mut self, file: FileId, offset: u64, bytes: u64) -> Result<Vec<Extent>, Errno> {
         let (space, store) = self.memory_of(file).ok_or(Errno::EINVAL)?;
-        space.extents(store, offset, bytes).map_err(|error| told(&error, error.errno()))
+        let extents = space.extents(store, offset, bytes).map_err(|error| told(&error, error.errno()))?;
+        self.clients.file_mut(file)?.note_mapped();
+        Ok(extents)
     }
 
     fn unmap(&mut self, file: FileId, offset: u64, bytes: u64) -> Result<(), Errno> {
         let (space, store) = self.memory_of(file).ok_or(Errno::EINVAL)?;
-        space.unmapped(store, offset, bytes).map_err(|error| told(&error, error.errno()))
+        space.unmapped(store, offset, bytes).map_err(|error| told(&error, error.errno()))?;
+        self.clients.file_mut(file)?.note_unmapped();
+        Ok(())
     }
 
     fn signal(&mut self, file: FileId, fence: u64, event: OwnedFd) -> Result<(), Errno> {

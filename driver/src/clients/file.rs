@@ -43,6 +43,8 @@ pub(crate) struct File {
     pub(super) in_flight: u32,
     /// Requests that have not ended.
     pub(super) requests: u32,
+    /// Mappings of processes that were made through this file.
+    mapped: u32,
     /// Faults that were not fetched.
     pub(super) faults: VecDeque<Record>,
     /// Faults were dropped since the last that was kept.
@@ -65,6 +67,7 @@ impl File {
             fences: Fences::default(),
             in_flight: 0,
             requests: 0,
+            mapped: 0,
             faults: VecDeque::new(),
             has_lost_faults: false,
             failures: Failures::default(),
@@ -100,6 +103,21 @@ impl File {
     /// True if it has a request that has not ended.
     pub(crate) const fn has_requests(&self) -> bool {
         self.requests != 0
+    }
+
+    /// A process has mapped something through it. Only its context knows what, so it keeps that context until the mapping ends.
+    pub(crate) const fn note_mapped(&mut self) {
+        self.mapped = self.mapped.saturating_add(1);
+    }
+
+    /// Such a mapping is no more.
+    pub(crate) const fn note_unmapped(&mut self) {
+        self.mapped = self.mapped.saturating_sub(1);
+    }
+
+    /// True while processes have mappings that were made through it.
+    pub(crate) const fn is_mapped(&self) -> bool {
+        self.mapped != 0
     }
 
     /// True while it has less in flight than it may.
