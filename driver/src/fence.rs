@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::FenceState;
@@ -62,7 +63,7 @@ impl State {
 struct Fence {
     state: State,
     /// Descriptors to write to at the end; hardly ever any.
-    signals: Vec<OwnedFd>,
+    signals: Vec<Arc<OwnedFd>>,
     /// Requests that have not ended and run only if this one ended well.
     dependents: u32,
     /// It would be forgotten already, without dependents.
@@ -152,7 +153,7 @@ impl Fences {
     }
 
     /// Has `event` written to at the end of the request, or now if it has ended. `ENODATA` if there was none.
-    pub(crate) fn signal(&mut self, number: u64, event: OwnedFd) -> Result<(), Errno> {
+    pub(crate) fn signal(&mut self, number: u64, event: Arc<OwnedFd>) -> Result<(), Errno> {
         match self.state(number) {
             None => return Err(Errno::ENODATA),
             Some(state) if state.has_ended() => raise(&event),
@@ -247,6 +248,10 @@ mod tests {
 
     const WELL: Ending = Ending { result: Ok(()), fault: 0, timestamp: 7 };
 
+    fn shared(event: &EventFd) -> Arc<OwnedFd> {
+        Arc::new(std::os::fd::AsFd::as_fd(event).try_clone_to_owned().unwrap())
+    }
+
     #[test]
     fn numbers_count_up_from_one_and_zero_was_never_given_out() {
         let mut fences = Fences::default();
@@ -296,7 +301,7 @@ mod tests {
         let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap();
         let mut fences = Fences::default();
         let stragglers = [fences.create(), fences.create()];
-        fences.signal(stragglers[1], std::os::fd::AsFd::as_fd(&event).try_clone_to_owned().unwrap()).unwrap();
+        fences.signal(stragglers[1], shared(&event)).unwrap();
         let numbers: Vec<u64> = (0..10 * FENCE_HISTORY)
             .map(|_| {
                 let number = fences.create();
@@ -372,7 +377,6 @@ mod tests {
         let (before, after) = (event(), event());
         let mut fences = Fences::default();
         let number = fences.create();
-        let shared = |event: &EventFd| std::os::fd::AsFd::as_fd(event).try_clone_to_owned().unwrap();
         fences.signal(number, shared(&before)).unwrap();
         assert!(before.read().is_err());
         fences.end(number, WELL);

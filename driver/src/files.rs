@@ -146,7 +146,7 @@ impl<B: Bus> Files for Driver<B> {
         Ok(())
     }
 
-    fn signal(&mut self, file: FileId, fence: u64, event: OwnedFd) -> Result<(), Errno> {
+    fn signal(&mut self, file: FileId, fence: u64, event: Arc<OwnedFd>) -> Result<(), Errno> {
         self.clients.file_mut(file)?.signal(fence, event)
     }
 

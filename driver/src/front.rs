@@ -105,12 +105,13 @@ pub trait Files {
     /// `EINVAL` if there is none.
     fn unmap(&mut self, file: FileId, offset: u64, bytes: u64) -> Result<(), Errno>;
 
-    /// Has `event` written to once the request of `fence` has ended, at once if it has already.
+    /// Has `event` written to once the request of `fence` has ended, at once if it has already. The driver drops it then, so
+    /// whoever keeps a [`Weak`](std::sync::Weak) sees which requests have not ended.
     ///
     /// # Errors
     ///
     /// `ENODATA` if the fence was never given out.
-    fn signal(&mut self, file: FileId, fence: u64, event: OwnedFd) -> Result<(), Errno>;
+    fn signal(&mut self, file: FileId, fence: u64, event: Arc<OwnedFd>) -> Result<(), Errno>;
 
     /// Why the request of `fence` failed, in words, if the device said so and it is one of the file's last.
     fn failure(&self, file: FileId, fence: u64) -> Option<&str>;

@@ -71,7 +71,7 @@ impl Files for Remote {
         self.client.unmap(number(file), offset, bytes).map_err(|why| why.errno())
     }
 
-    fn signal(&mut self, _: FileId, _: u64, _: OwnedFd) -> Result<(), Errno> {
+    fn signal(&mut self, _: FileId, _: u64, _: Arc<OwnedFd>) -> Result<(), Errno> {
         // The daemon gives a descriptor and takes none.
         Err(Errno::EOPNOTSUPP)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::handle::NONE;
@@ -138,7 +139,7 @@ impl File {
     /// # Errors
     ///
     /// `ENODATA` if the number was never given out.
-    pub(crate) fn signal(&mut self, fence: u64, event: OwnedFd) -> Result<(), Errno> {
+    pub(crate) fn signal(&mut self, fence: u64, event: Arc<OwnedFd>) -> Result<(), Errno> {
         self.fences.signal(fence, event)
     }
 

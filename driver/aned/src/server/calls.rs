@@ -287,19 +287,16 @@ impl<F: Files> Calls<F> {
         fence: u64,
         number: u32,
     ) -> Result<Said, Errno> {
-        let before = client.signals();
-        let has_room = client.has_room_for_signal() && self.shares.has_signal(client.user());
-        self.shares.note_signals(client.user(), before, client.signals());
-        if !has_room {
+        if !client.has_room_for_signal() || !self.shares.has_room_for_signal(client.user()) {
             return Err(Errno::EAGAIN);
         }
         let (reader, writer) =
             pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|_| Errno::ENOMEM)?;
-        let reader = Arc::new(reader);
-        client.remember_signal(Arc::clone(&reader));
-        self.shares.note_signals(client.user(), 0, 1);
+        let writer = Arc::new(writer);
+        client.remember_signal(Arc::downgrade(&writer));
+        self.shares.remember_signal(client.user(), Arc::downgrade(&writer));
         self.driver.signal(file, fence, writer)?;
-        Ok(Said { descriptors: vec![reader], ..Said::done(number) })
+        Ok(Said { descriptors: vec![Arc::new(reader)], ..Said::done(number) })
     }
 
     fn report(&mut self, client: &mut Connection, from: u32, what: &str) -> Result<Said, Errno> {
@@ -324,7 +321,7 @@ impl<F: Files> Calls<F> {
             self.unmap_all(file, client.maps.forget(number));
             self.release(file);
         }
-        self.shares.note_signals(client.user(), client.signals(), 0);
+        self.shares.tidy();
         client.into_socket()
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct Fake {
     has_news: bool,
     /// Extents of every mapping.
     extents: u64,
-    signals: Vec<OwnedFd>,
+    signals: Vec<Arc<OwnedFd>>,
     arenas: BTreeMap<FileId, Arc<OwnedFd>>,
     /// It always has more to do at once.
     is_at_work: bool,
@@ -134,7 +134,7 @@ impl Files for Fake {
         Ok(())
     }
 
-    fn signal(&mut self, _: FileId, fence: u64, event: OwnedFd) -> Result<(), Errno> {
+    fn signal(&mut self, _: FileId, fence: u64, event: Arc<OwnedFd>) -> Result<(), Errno> {
         if fence == 0 {
             return Err(Errno::ENODATA);
         }
