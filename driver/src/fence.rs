@@ -152,17 +152,14 @@ impl Fences {
         true
     }
 
-    /// Has `event` written to at the end of the request, or now if it has ended. `ENODATA` if there was none.
+    /// Has `event` written to at the end of the request, or now if it has ended. `ENODATA` if there was none. Any number may wait
+    /// for one request: the front bounds how many descriptors its clients have.
     pub(crate) fn signal(&mut self, number: u64, event: Arc<OwnedFd>) -> Result<(), Errno> {
         match self.state(number) {
             None => return Err(Errno::ENODATA),
             Some(state) if state.has_ended() => raise(&event),
             Some(_) => {
                 if let Some(fence) = self.get_mut(number) {
-                    // A client that asks a thousand times for the same is told once for each of the last few.
-                    if fence.signals.len() >= SIGNALS_MAX {
-                        fence.signals.remove(0);
-                    }
                     fence.signals.push(event);
                 }
             }
@@ -231,9 +228,6 @@ impl Fences {
 
 /// Fences in the window (Chosen: the history, and as many again that are in flight, before any is set aside).
 const WINDOW_MAX: usize = 2 * FENCE_HISTORY as usize;
-
-/// Descriptors that one fence keeps; a client needs one.
-const SIGNALS_MAX: usize = 8;
 
 /// Writes eight bytes: an eventfd counts one more, a pipe can be read. A descriptor that is full gets nothing.
 fn raise(event: &OwnedFd) {
@@ -383,5 +377,15 @@ mod tests {
         fences.signal(number, shared(&after)).unwrap();
         assert_eq!((before.read(), after.read()), (Ok(1), Ok(1)));
         assert_eq!(fences.signal(9, shared(&after)), Err(Errno::ENODATA));
+    }
+
+    #[test]
+    fn every_descriptor_that_waits_for_a_request_is_written_to() {
+        let events: Vec<_> = (0..100).map(|_| EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap()).collect();
+        let mut fences = Fences::default();
+        let number = fences.create();
+        events.iter().for_each(|event| fences.signal(number, shared(event)).unwrap());
+        fences.end(number, WELL);
+        assert!(events.iter().all(|event| event.read() == Ok(1)));
     }
 }
