@@ -197,7 +197,7 @@ impl AsFd for Offload {
 fn take_in(client: u64, socket: &OwnedFd) -> (Delivery, Vec<OwnedFd>) {
     let mut message = vec![0; MESSAGE_MAX];
     match socket::receive(socket, &mut message, RecvFlags::DONTWAIT) {
-        Ok(Arrival::Message { bytes, mut descriptors }) => {
+        Ok(Arrival::Message { bytes, mut descriptors, .. }) => {
             message.truncate(bytes);
             let count = descriptors.len();
             // Only memory objects have seals; the kernel sees that without asking another process.

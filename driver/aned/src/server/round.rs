@@ -112,7 +112,7 @@ impl<F: Files> Server<F> {
             Peek::End => Ok(false),
             Peek::WithDescriptors => self.receive_offloaded(key),
             Peek::Plain => match client.receive(&mut self.buffer).map_err(failed)? {
-                Some(Arrival::Message { bytes, descriptors }) => {
+                Some(Arrival::Message { bytes, descriptors, .. }) => {
                     let message = self.buffer.get(..bytes).unwrap_or_default();
                     if !client.is_welcome && self.offload.has_thread(client.who.user) {
                         // Before it is answered, since the client may pass some then.

@@ -59,6 +59,8 @@ enum Read {
 pub(super) struct Reply {
     pub(super) message: Vec<u8>,
     pub(super) descriptors: Vec<OwnedFd>,
+    /// This process had no room for all of them.
+    pub(super) is_short: bool,
 }
 
 impl Channel {
@@ -211,9 +213,11 @@ impl Channel {
             *inbox = vec![0; MESSAGE_MAX];
         }
         let mut was_reset = false;
-        let (bytes, descriptors) = loop {
+        let (bytes, descriptors, is_short) = loop {
             match self.receive(inbox) {
-                Ok(Some(Arrival::Message { bytes, descriptors })) => break (bytes, descriptors),
+                Ok(Some(Arrival::Message { bytes, descriptors, is_short })) => {
+                    break (bytes, descriptors, is_short);
+                }
                 Ok(Some(Arrival::Cut)) => {
                     return Err("daemon sent a message that is larger than any".to_owned());
                 }
@@ -230,7 +234,7 @@ impl Channel {
         let answer = Answer::read(&message).map_err(broke)?;
         let id = answer.id;
         match answer.kind {
-            Some(_) => Ok(Read::Answer(id, Reply { message, descriptors })),
+            Some(_) => Ok(Read::Answer(id, Reply { message, descriptors, is_short })),
             None => Err(format!("daemon ended the connection: {}", answer.words().map_err(broke)?)),
         }
     }
