@@ -13,8 +13,9 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
 use super::connection::{Connection, Result, Waiting, What};
-use super::files::Shared;
+use super::files::{Identity, Shared};
 use super::mailbox::Mailbox;
+use super::offload::Passed;
 use super::shares::Shares;
 use ane_driver::front::{Call, Extent, FileId, Files};
 use aned_protocol::answer::{self, Piece, Welcome};
@@ -69,23 +70,25 @@ impl<F: Files> Calls<F> {
             return Err(Malformed::Id { id: request.id }.into());
         }
         mailbox.begin_call(request.id);
-        self.carry_out(client, request, None)
+        self.carry_out(client, request, Err(Errno::ENOENT))
     }
 
-    /// Takes a message from a client's socket, with which so many descriptors came; the one, if it is a memory object.
-    pub(super) fn take(
-        &mut self,
-        client: &mut Connection,
-        message: &[u8],
-        count: usize,
-        object: Option<OwnedFd>,
-    ) -> Result<()> {
+    /// Takes a message from a client's socket, with the descriptors that came along.
+    pub(super) fn take(&mut self, client: &mut Connection, message: &[u8], passed: Passed) -> Result<()> {
         let request = Request::read(message)?;
         let kind = request.ask.kind();
         let takes = kind.descriptors();
+        // One was lost at least.
+        let count = passed.count.saturating_add(passed.is_short.into());
         if count != takes {
             return Err(Malformed::Descriptors { count, takes }.into());
         }
+        let object = match passed {
+            // The daemon has as many descriptors as it may, which is not the client's fault.
+            Passed { is_short: true, .. } => Err(Errno::EAGAIN),
+            // Arenas are memory objects, so a descriptor of another kind belongs to no file.
+            Passed { object, .. } => object.ok_or(Errno::ENOENT),
+        };
         if client.is_welcome == (kind == Kind::Hello) {
             return Err(Malformed::Order(kind.name()).into());
         }
@@ -112,7 +115,7 @@ impl<F: Files> Calls<F> {
         &mut self,
         client: &mut Connection,
         request: Request,
-        object: Option<OwnedFd>,
+        object: Result<Identity, Errno>,
     ) -> Result<()> {
         let Request { file: number, id, ask } = request;
         let kind = ask.kind();
@@ -143,7 +146,7 @@ impl<F: Files> Calls<F> {
         client: &mut Connection,
         number: u32,
         ask: Ask,
-        object: Option<OwnedFd>,
+        object: Result<Identity, Errno>,
     ) -> Result<Said, Errno> {
         match ask {
             Ask::Hello { version } => {
@@ -154,8 +157,7 @@ impl<F: Files> Calls<F> {
             Ask::Open => self.open(client),
             Ask::Attach(token) => self.attach(client, |shared| shared.attach(token)),
             Ask::AttachArena => {
-                // Arenas are memory objects, so a descriptor of another kind belongs to no file.
-                let arena = object.ok_or(Errno::ENOENT)?;
+                let arena = object?;
                 self.attach(client, |shared| shared.attach_arena(arena))
             }
             Ask::Close => {

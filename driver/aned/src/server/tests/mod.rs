@@ -1,5 +1,6 @@
 //! The server with a driver that is none, and clients good and bad.
 
+mod descriptors;
 mod fake;
 mod good;
 mod hostile;
