@@ -39,6 +39,8 @@ struct State {
     is_read: bool,
     sleepers: usize,
     gone: Option<String>,
+    /// Since when a thread has waited for a message and none came. Signals that interrupt the wait do not begin it anew.
+    silent_since: Option<Instant>,
     /// A question to a daemon that has been silent for long, which has no answer yet.
     probe: Option<u64>,
     /// The buffer for arriving messages; the thread that reads takes it.
@@ -116,13 +118,7 @@ impl Channel {
             self.state().calls.remove(&id);
             return Err(ClientError::Errno(Errno::E2BIG));
         }
-        let sent = loop {
-            match socket::send(&self.socket, &message, descriptors, SendFlags::empty()) {
-                Err(Os::INTR) => {}
-                outcome => break outcome,
-            }
-        };
-        match sent {
+        match self.send(&message, descriptors) {
             // A daemon that is gone may have said why; that is found by reading.
             Ok(()) | Err(Os::PIPE | Os::CONNRESET | Os::NOTCONN) => {}
             Err(Os::AGAIN) => {
@@ -137,6 +133,19 @@ impl Channel {
         }
         self.keep(message);
         self.wait(id)
+    }
+
+    /// Sends a message, whatever signals come. `AGAIN` if the daemon takes none for too long.
+    fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), Os> {
+        let start = Instant::now();
+        loop {
+            match socket::send(&self.socket, message, descriptors, SendFlags::empty()) {
+                // The socket's own limit begins anew with each attempt.
+                Err(Os::INTR) if start.elapsed() >= self.settings.patience => return Err(Os::AGAIN),
+                Err(Os::INTR) => {}
+                outcome => return outcome,
+            }
+        }
     }
 
     fn hung(&self) -> String {
@@ -167,11 +176,19 @@ impl Channel {
             state.is_read = true;
             let mut inbox = std::mem::take(&mut state.inbox);
             let spare = state.spare.pop().unwrap_or_default();
+            let since = *state.silent_since.get_or_insert_with(Instant::now);
             drop(state);
-            let outcome = self.read(&mut inbox, spare);
+            let outcome = self.read(&mut inbox, spare, since);
+            if !is_given_up && matches!(outcome, Ok(Read::Interrupted)) {
+                is_given_up = true;
+                self.abandon(id);
+            }
             state = self.state();
             state.is_read = false;
             state.inbox = inbox;
+            if !matches!(outcome, Ok(Read::Interrupted)) {
+                state.silent_since = None;
+            }
             match outcome {
                 Ok(Read::Answer(answered, _)) if state.probe == Some(answered) => state.probe = None,
                 Ok(Read::Answer(answered, reply)) => match state.calls.get_mut(&answered) {
@@ -181,14 +198,6 @@ impl Channel {
                 // A call may take as long as it likes, but a daemon that lives answers what takes no time.
                 Ok(Read::Silence) if state.probe.is_none() => state.probe = Some(self.probe()),
                 Ok(Read::Silence) => state.gone = Some(self.hung()),
-                // A signal: the call is given up, and its answer says how far it came.
-                Ok(Read::Interrupted) if !is_given_up => {
-                    is_given_up = true;
-                    let own = self.ids.fetch_add(1, Ordering::Relaxed);
-                    let message = Request { file: 0, id: own, ask: Ask::Abandon { call: id } }.to_bytes();
-                    // If it cannot be sent, the connection is gone, which reading will tell.
-                    let _ = socket::send(&self.socket, &message, &[], SendFlags::empty());
-                }
                 Ok(Read::Interrupted) => {}
                 Err(why) => state.gone = Some(why),
             }
@@ -196,6 +205,15 @@ impl Channel {
                 self.changed.notify_all();
             }
         }
+    }
+
+    /// A signal came: gives a call up, whose answer says how far it came. The calling thread still reads for all, and has not
+    /// locked the state: a daemon that takes no messages keeps it here for a while.
+    fn abandon(&self, call: u64) {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let message = Request { file: 0, id, ask: Ask::Abandon { call } }.to_bytes();
+        // If it cannot be sent, the connection is gone, which reading will tell.
+        let _ = self.send(&message, &[]);
     }
 
     /// Asks something whose answer does not matter; its number.
@@ -207,14 +225,14 @@ impl Channel {
         id
     }
 
-    fn read(&self, inbox: &mut Vec<u8>, mut message: Vec<u8>) -> Result<Read, String> {
+    fn read(&self, inbox: &mut Vec<u8>, mut message: Vec<u8>, since: Instant) -> Result<Read, String> {
         if inbox.is_empty() {
             // The system has zeroed it already, and gives only the pages that a message needs.
             *inbox = vec![0; MESSAGE_MAX];
         }
         let mut was_reset = false;
         let (bytes, descriptors, is_short) = loop {
-            match self.receive(inbox) {
+            match self.receive(inbox, since) {
                 Ok(Some(Arrival::Message { bytes, descriptors, is_short })) => {
                     break (bytes, descriptors, is_short);
                 }
@@ -239,8 +257,8 @@ impl Channel {
         }
     }
 
-    /// Looks for a message for a while, then sleeps; nothing if none came for long.
-    fn receive(&self, buffer: &mut [u8]) -> Result<Option<Arrival>, Os> {
+    /// Looks for a message for a while, then sleeps; nothing if none came for long, `since` then.
+    fn receive(&self, buffer: &mut [u8], since: Instant) -> Result<Option<Arrival>, Os> {
         if !self.settings.poll.is_zero() {
             let start = Instant::now();
             loop {
@@ -251,7 +269,8 @@ impl Channel {
                 }
             }
         }
-        if !socket::wait(&self.socket, Some(self.settings.patience))? {
+        let left = self.settings.patience.saturating_sub(since.elapsed());
+        if !socket::wait(&self.socket, Some(left))? {
             return Ok(None);
         }
         socket::receive(&self.socket, buffer, RecvFlags::empty()).map(Some)
