@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use ane_uapi::ioctl::errno::Errno;
 use rustix::io::Errno as Os;
@@ -13,6 +13,7 @@ use rustix::process::{Pid, getpid};
 
 use super::{ClientError, Settings, broken};
 use crate::answer::Answer;
+use crate::futex;
 use crate::request::{Ask, Request};
 use crate::socket::{self, Arrival};
 use crate::{MESSAGE_MAX, Malformed};
@@ -28,8 +29,9 @@ pub(super) struct Channel {
     process: Pid,
     ids: AtomicU64,
     state: Mutex<State>,
-    /// An answer came, or the thread that read has stopped reading.
-    changed: Condvar,
+    /// Counts up when an answer came, or the thread that read has stopped reading. The other threads sleep on it, and not in a
+    /// `Condvar`, which goes on sleeping when a signal comes.
+    changes: AtomicU32,
 }
 
 #[derive(Debug, Default)]
@@ -76,7 +78,7 @@ impl Channel {
             process: getpid(),
             ids: AtomicU64::new(1),
             state: Mutex::default(),
-            changed: Condvar::new(),
+            changes: AtomicU32::new(0),
         }
     }
 
@@ -169,7 +171,14 @@ impl Channel {
             }
             if state.is_read {
                 state.sleepers = state.sleepers.saturating_add(1);
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                let seen = self.changes.load(Ordering::Relaxed);
+                drop(state);
+                let woken = futex::wait(&self.changes, seen, Duration::MAX);
+                if !is_given_up && woken == Err(nix::errno::Errno::EINTR) {
+                    is_given_up = true;
+                    self.abandon(id);
+                }
+                state = self.state();
                 state.sleepers = state.sleepers.saturating_sub(1);
                 continue;
             }
@@ -202,13 +211,15 @@ impl Channel {
                 Err(why) => state.gone = Some(why),
             }
             if state.sleepers > 0 {
-                self.changed.notify_all();
+                // A thread that has looked for its answer and does not sleep yet finds another count, and does not.
+                self.changes.fetch_add(1, Ordering::Relaxed);
+                futex::wake(&self.changes);
             }
         }
     }
 
-    /// A signal came: gives a call up, whose answer says how far it came. The calling thread still reads for all, and has not
-    /// locked the state: a daemon that takes no messages keeps it here for a while.
+    /// A signal came: gives a call up, whose answer says how far it came. The state is not locked: a daemon that takes no messages
+    /// keeps the thread here for a while.
     fn abandon(&self, call: u64) {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let message = Request { file: 0, id, ask: Ask::Abandon { call } }.to_bytes();

@@ -10,7 +10,7 @@ use ane_uapi::ioctl::errno::Errno;
 use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-use super::fake::{ECHO, WAIT};
+use super::fake::{ECHO, RELEASE, WAIT};
 use super::{LIMIT, Rig, greet};
 use ane_driver::front::Segments;
 use aned_protocol::client::{Client, ClientError, Settings};
@@ -57,4 +57,22 @@ fn daemon_that_hangs_is_found_out_by_a_thread_that_has_signals_all_the_time() {
     greet(&there);
     let why = pester(calling);
     assert!(matches!(&why, ClientError::Gone(why) if why.contains("did not answer")), "{why}");
+}
+
+#[test]
+fn signal_also_ends_the_call_of_a_thread_for_which_another_one_reads() {
+    let rig = Rig::new();
+    let client = Arc::new(rig.client());
+    let file = client.open().unwrap().file;
+    let wait = |before| {
+        let caller = Arc::clone(&client);
+        let waiting = thread::spawn(move || caller.ioctl(file, WAIT, &mut [0; 8], &mut Segments::new()));
+        rig.until(|journal| journal.offers > before);
+        waiting
+    };
+    let reading = wait(0);
+    let sleeping = wait(1);
+    assert_eq!(pester(sleeping).unwrap_err().errno(), Errno::EINTR);
+    client.ioctl(file, RELEASE, &mut [0; 8], &mut Segments::new()).unwrap();
+    reading.join().unwrap().unwrap();
 }
