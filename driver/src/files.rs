@@ -2,6 +2,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -165,6 +166,10 @@ impl<B: Bus> Files for Driver<B> {
             self.hardware.attach_silent(seeker).map_err(|error| told(&error, error.errno()))?;
         }
         Ok(Arc::clone(self.hardware.contexts().arena(file).ok_or(Errno::ENODEV)?.file()))
+    }
+
+    fn retire_to(&mut self, sink: Sender<Arc<OwnedFd>>) {
+        self.hardware.contexts_mut().retire_to(sink);
     }
 
     fn has_queued(&self) -> bool {

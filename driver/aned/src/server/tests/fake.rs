@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -157,6 +158,8 @@ impl Files for Fake {
             .or_insert_with(|| Arc::new(memfd_create(c"arena", MFdFlags::MFD_CLOEXEC).unwrap()));
         Ok(Arc::clone(arena))
     }
+
+    fn retire_to(&mut self, _: Sender<Arc<OwnedFd>>) {}
 
     fn has_queued(&self) -> bool {
         false
