@@ -2,13 +2,15 @@
 //!
 //! Numbers count up from 1 and are never used again, so none has to be freed and none can be mistaken for another. A window
 //! of them is kept, from the oldest number whose result is still known to the newest one. The last [`FENCE_HISTORY`] requests
-//! that ended keep their result. An older one is *forgotten*, and its result is no longer known.
+//! that ended keep their result. An older one is *forgotten*, and its result is no longer known. One that failed is not
+//! forgotten while a request waits for it, since that request may not run.
 //!
 //! A long request does not hold the window open while thousands of later ones end: it is set aside, and the window moves on.
 //! So the requests in flight and the history bound the memory, in whatever order requests end.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::fence::FenceState;
@@ -61,7 +63,22 @@ impl State {
 struct Fence {
     state: State,
     /// Descriptors to write to at the end; hardly ever any.
-    signals: Vec<OwnedFd>,
+    signals: Vec<Arc<OwnedFd>>,
+    /// Requests that have not ended and run only if this one ended well.
+    dependents: u32,
+    /// It would be forgotten already, without dependents.
+    is_overdue: bool,
+}
+
+impl Fence {
+    const fn new() -> Self {
+        Self { state: State::Queued, signals: Vec::new(), dependents: 0, is_overdue: false }
+    }
+
+    /// True if its result still decides about a request.
+    const fn is_needed(&self) -> bool {
+        self.dependents != 0 && matches!(self.state, State::Complete(Ending { result: Err(_), .. }))
+    }
 }
 
 #[derive(Debug)]
@@ -91,7 +108,7 @@ impl Fences {
             self.first = self.first.saturating_add(1);
             self.trim();
         }
-        self.kept.push_back(Fence { state: State::Queued, signals: Vec::new() });
+        self.kept.push_back(Fence::new());
         self.last()
     }
 
@@ -135,17 +152,14 @@ impl Fences {
         true
     }
 
-    /// Has `event` written to at the end of the request, or now if it has ended. `ENODATA` if there was none.
-    pub(crate) fn signal(&mut self, number: u64, event: OwnedFd) -> Result<(), Errno> {
+    /// Has `event` written to at the end of the request, or now if it has ended. `ENODATA` if there was none. Any number may wait
+    /// for one request: the front bounds how many descriptors its clients have.
+    pub(crate) fn signal(&mut self, number: u64, event: Arc<OwnedFd>) -> Result<(), Errno> {
         match self.state(number) {
             None => return Err(Errno::ENODATA),
             Some(state) if state.has_ended() => raise(&event),
             Some(_) => {
                 if let Some(fence) = self.get_mut(number) {
-                    // A client that asks a thousand times for the same is told once for each of the last few.
-                    if fence.signals.len() >= SIGNALS_MAX {
-                        fence.signals.remove(0);
-                    }
                     fence.signals.push(event);
                 }
             }
@@ -153,12 +167,34 @@ impl Fences {
         Ok(())
     }
 
+    /// A request that has not ended waits for `number`, until [`Fences::release`]. So the requests in flight bound what is kept.
+    pub(crate) fn depend(&mut self, number: u64) {
+        if let Some(fence) = self.get_mut(number) {
+            fence.dependents = fence.dependents.saturating_add(1);
+        }
+    }
+
+    /// A request that waited for `number` has ended.
+    pub(crate) fn release(&mut self, number: u64) {
+        let Some(fence) = self.get_mut(number) else { return };
+        fence.dependents = fence.dependents.saturating_sub(1);
+        if fence.is_overdue && fence.dependents == 0 {
+            self.forget(number);
+        }
+    }
+
     fn forget_oldest(&mut self) {
-        if let Some(oldest) = self.ended.pop_front()
-            && let Some(fence) = self.get_mut(oldest)
-        {
+        let Some(oldest) = self.ended.pop_front() else { return };
+        match self.get_mut(oldest) {
+            Some(fence) if fence.is_needed() => fence.is_overdue = true,
+            _ => self.forget(oldest),
+        }
+    }
+
+    fn forget(&mut self, number: u64) {
+        if let Some(fence) = self.get_mut(number) {
             fence.state = State::Forgotten;
-            self.aside.remove(&oldest);
+            self.aside.remove(&number);
         }
         self.trim();
     }
@@ -193,9 +229,6 @@ impl Fences {
 /// Fences in the window (Chosen: the history, and as many again that are in flight, before any is set aside).
 const WINDOW_MAX: usize = 2 * FENCE_HISTORY as usize;
 
-/// Descriptors that one fence keeps; a client needs one.
-const SIGNALS_MAX: usize = 8;
-
 /// Writes eight bytes: an eventfd counts one more, a pipe can be read. A descriptor that is full gets nothing.
 fn raise(event: &OwnedFd) {
     let _ = nix::unistd::write(event, &1_u64.to_ne_bytes());
@@ -208,6 +241,10 @@ mod tests {
     use super::*;
 
     const WELL: Ending = Ending { result: Ok(()), fault: 0, timestamp: 7 };
+
+    fn shared(event: &EventFd) -> Arc<OwnedFd> {
+        Arc::new(std::os::fd::AsFd::as_fd(event).try_clone_to_owned().unwrap())
+    }
 
     #[test]
     fn numbers_count_up_from_one_and_zero_was_never_given_out() {
@@ -258,7 +295,7 @@ mod tests {
         let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap();
         let mut fences = Fences::default();
         let stragglers = [fences.create(), fences.create()];
-        fences.signal(stragglers[1], std::os::fd::AsFd::as_fd(&event).try_clone_to_owned().unwrap()).unwrap();
+        fences.signal(stragglers[1], shared(&event)).unwrap();
         let numbers: Vec<u64> = (0..10 * FENCE_HISTORY)
             .map(|_| {
                 let number = fences.create();
@@ -305,17 +342,50 @@ mod tests {
     }
 
     #[test]
+    fn failure_is_not_forgotten_while_a_request_waits_for_it() {
+        let failed = Ending::unstarted(Errno::EIO);
+        let mut fences = Fences::default();
+        let numbers = [fences.create(), fences.create()];
+        for (number, ending) in numbers.into_iter().zip([failed, WELL]) {
+            fences.depend(number);
+            fences.depend(number);
+            fences.end(number, ending);
+        }
+        // More than the window has room for.
+        for _ in 0..10 * FENCE_HISTORY {
+            let number = fences.create();
+            fences.end(number, WELL);
+        }
+        let states = |fences: &Fences| numbers.map(|number| fences.state(number));
+        assert_eq!(states(&fences), [State::Complete(failed), State::Forgotten].map(Some));
+        numbers.into_iter().for_each(|number| fences.release(number));
+        assert_eq!(states(&fences)[0], Some(State::Complete(failed)), "another one waits still");
+        numbers.into_iter().for_each(|number| fences.release(number));
+        assert_eq!(states(&fences), [State::Forgotten; 2].map(Some));
+        assert!(fences.aside.is_empty());
+    }
+
+    #[test]
     fn descriptor_is_written_to_at_the_end_or_at_once() {
         let event = || EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap();
         let (before, after) = (event(), event());
         let mut fences = Fences::default();
         let number = fences.create();
-        let shared = |event: &EventFd| std::os::fd::AsFd::as_fd(event).try_clone_to_owned().unwrap();
         fences.signal(number, shared(&before)).unwrap();
         assert!(before.read().is_err());
         fences.end(number, WELL);
         fences.signal(number, shared(&after)).unwrap();
         assert_eq!((before.read(), after.read()), (Ok(1), Ok(1)));
         assert_eq!(fences.signal(9, shared(&after)), Err(Errno::ENODATA));
+    }
+
+    #[test]
+    fn every_descriptor_that_waits_for_a_request_is_written_to() {
+        let events: Vec<_> = (0..100).map(|_| EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap()).collect();
+        let mut fences = Fences::default();
+        let number = fences.create();
+        events.iter().for_each(|event| fences.signal(number, shared(event)).unwrap());
+        fences.end(number, WELL);
+        assert!(events.iter().all(|event| event.read() == Ok(1)));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -134,15 +135,19 @@ impl<B: Bus> Files for Driver<B> {
 
     fn map(&mut self, file: FileId, offset: u64, bytes: u64) -> Result<Vec<Extent>, Errno> {
         let (space, store) = self.memory_of(file).ok_or(Errno::EINVAL)?;
-        space.extents(store, offset, bytes).map_err(|error| told(&error, error.errno()))
+        let extents = space.extents(store, offset, bytes).map_err(|error| told(&error, error.errno()))?;
+        self.clients.file_mut(file)?.note_mapped();
+        Ok(extents)
     }
 
     fn unmap(&mut self, file: FileId, offset: u64, bytes: u64) -> Result<(), Errno> {
         let (space, store) = self.memory_of(file).ok_or(Errno::EINVAL)?;
-        space.unmapped(store, offset, bytes).map_err(|error| told(&error, error.errno()))
+        space.unmapped(store, offset, bytes).map_err(|error| told(&error, error.errno()))?;
+        self.clients.file_mut(file)?.note_unmapped();
+        Ok(())
     }
 
-    fn signal(&mut self, file: FileId, fence: u64, event: OwnedFd) -> Result<(), Errno> {
+    fn signal(&mut self, file: FileId, fence: u64, event: Arc<OwnedFd>) -> Result<(), Errno> {
         self.clients.file_mut(file)?.signal(fence, event)
     }
 
@@ -161,6 +166,10 @@ impl<B: Bus> Files for Driver<B> {
             self.hardware.attach_silent(seeker).map_err(|error| told(&error, error.errno()))?;
         }
         Ok(Arc::clone(self.hardware.contexts().arena(file).ok_or(Errno::ENODEV)?.file()))
+    }
+
+    fn retire_to(&mut self, sink: Sender<Arc<OwnedFd>>) {
+        self.hardware.contexts_mut().retire_to(sink);
     }
 
     fn has_queued(&self) -> bool {

@@ -11,6 +11,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -105,12 +106,13 @@ pub trait Files {
     /// `EINVAL` if there is none.
     fn unmap(&mut self, file: FileId, offset: u64, bytes: u64) -> Result<(), Errno>;
 
-    /// Has `event` written to once the request of `fence` has ended, at once if it has already.
+    /// Has `event` written to once the request of `fence` has ended, at once if it has already. The driver drops it then, so
+    /// whoever keeps a [`Weak`](std::sync::Weak) sees which requests have not ended.
     ///
     /// # Errors
     ///
     /// `ENODATA` if the fence was never given out.
-    fn signal(&mut self, file: FileId, fence: u64, event: OwnedFd) -> Result<(), Errno>;
+    fn signal(&mut self, file: FileId, fence: u64, event: Arc<OwnedFd>) -> Result<(), Errno>;
 
     /// Why the request of `fence` failed, in words, if the device said so and it is one of the file's last.
     fn failure(&self, file: FileId, fence: u64) -> Option<&str>;
@@ -125,6 +127,10 @@ pub trait Files {
     ///
     /// As for attaching a context: `EBUSY` if none is free; `ENOMEM`.
     fn arena(&mut self, file: FileId) -> Result<Arc<OwnedFd>, Errno>;
+
+    /// From now on the memory that no file has any more goes to `sink`, for the front to close it where it holds nothing up. To close
+    /// the last descriptor of some gigabytes takes seconds.
+    fn retire_to(&mut self, sink: Sender<Arc<OwnedFd>>);
 
     /// True if calls have left something that the device does not know of yet: requests that were submitted, or that may
     /// start because a file was closed.

@@ -14,6 +14,9 @@ mod shared;
 mod waiting_line;
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::dart::pte::PteFormat;
@@ -91,14 +94,18 @@ pub struct Contexts {
     slots: PerContext<Option<Slot>>,
     of: BTreeMap<FileId, Member>,
     line: Line,
+    /// Where the memory of files goes that have given their contexts back.
+    sink: Option<Sender<Arc<OwnedFd>>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Member {
     context: ContextId,
     /// The arena that its buffers lie in, by the context's number and by the bus's.
     store: StoreId,
     arena: ArenaId,
+    /// The same arena's file: all else of the arena goes before it.
+    memory: Arc<OwnedFd>,
 }
 
 #[derive(Debug)]
@@ -140,6 +147,7 @@ impl Contexts {
             slots: PerContext::default(),
             of: BTreeMap::new(),
             line: Line::default(),
+            sink: None,
         })
     }
 
@@ -184,6 +192,22 @@ impl Contexts {
     pub fn arena(&self, file: FileId) -> Option<&Arena> {
         let of = self.of.get(&file)?;
         self.space(of.context)?.arena(of.store)
+    }
+
+    /// From now on the memory of a file that gives its context back goes to `sink`; without one it is closed at once.
+    pub(crate) fn retire_to(&mut self, sink: Sender<Arc<OwnedFd>>) {
+        self.sink = Some(sink);
+    }
+
+    /// A file is about to give its context back, with an arena that is its alone. The pages are not made zero one buffer
+    /// after the other: all of them go with the arena.
+    pub(crate) fn begin_detach(&mut self, file: FileId) {
+        let Some(&Member { context, store, .. }) = self.of.get(&file) else { return };
+        if let Some(slot) = &mut self.slots[context]
+            && (slot.files == 1 || slot.joins == Joins::Silent)
+        {
+            slot.space.drop_arena(store);
+        }
     }
 
     fn slot(&self, context: ContextId) -> Option<&Slot> {
@@ -275,8 +299,10 @@ impl Contexts {
             (None, None) => return Err(Error::NoneFree(self.count)),
         };
         // A file that asked to share also shares the arena, so there is one for all.
-        let member = Member { context, store: StoreId::FIRST, arena: ArenaId::of(context) };
-        self.of.insert(file, member);
+        let (store, arena) = (StoreId::FIRST, ArenaId::of(context));
+        let memory = self.space(context).and_then(|space| space.arena(store)).map(Arena::file);
+        let memory = Arc::clone(memory.ok_or(Error::NoneFree(self.count))?);
+        self.of.insert(file, Member { context, store, arena, memory });
         Ok(Attached { context, sharers: self.sharers(context) })
     }
 
@@ -313,7 +339,7 @@ impl Contexts {
     /// have it, an arena that only this file had goes, with the buffers in it.
     /// Nothing of it may be in flight.
     pub fn detach(&mut self, bus: &mut impl Bus, file: FileId) -> Result<(), Error> {
-        let Member { context, store, arena } = self.of.remove(&file).ok_or(Error::Detached)?;
+        let Member { context, store, arena, memory } = self.of.remove(&file).ok_or(Error::Detached)?;
         match &mut self.slots[context] {
             Some(slot) if slot.files > 1 => {
                 slot.files = slot.files.saturating_sub(1);
@@ -330,6 +356,10 @@ impl Contexts {
                     self.take_down(bus, (context, arena), slot.space);
                 }
             }
+        }
+        if let Some(sink) = &self.sink {
+            // A front that takes none any more has it closed here.
+            let _ = sink.send(memory);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -71,7 +72,7 @@ impl Files for Remote {
         self.client.unmap(number(file), offset, bytes).map_err(|why| why.errno())
     }
 
-    fn signal(&mut self, _: FileId, _: u64, _: OwnedFd) -> Result<(), Errno> {
+    fn signal(&mut self, _: FileId, _: u64, _: Arc<OwnedFd>) -> Result<(), Errno> {
         // The daemon gives a descriptor and takes none.
         Err(Errno::EOPNOTSUPP)
     }
@@ -87,6 +88,8 @@ impl Files for Remote {
     fn arena(&mut self, file: FileId) -> Result<Arc<OwnedFd>, Errno> {
         self.client.arena(number(file)).map(Arc::new).map_err(|why| why.errno())
     }
+
+    fn retire_to(&mut self, _: Sender<Arc<OwnedFd>>) {}
 
     fn has_queued(&self) -> bool {
         false

@@ -751,7 +751,8 @@ struct drm_ane_request {
 	__u32 bar_size;
 	/*
 	 * Input: pointer to __u64, the fences that have to complete first. If one of them fails,
-	 * the request does not run and its result is ECANCELED.
+	 * the request does not run and its result is ECANCELED. One that was forgotten already
+	 * counts as one that ended well.
 	 */
 	__u64 in_fences;
 	/* Input: number of them, at most ANE_IN_FENCES_MAX. */
@@ -1378,7 +1379,7 @@ struct drm_ane_mover {
  *
  * ENOENT: the file has no context.
  *
- * EBUSY: the file still has buffers, programs or requests.
+ * EBUSY: the file still has buffers, programs or requests, or a process still maps a buffer of it.
  */
 #define DRM_IOCTL_ANE_CONTEXT_DETACH \
 	_IOWR('d', 0x82, struct drm_ane_context_detach)

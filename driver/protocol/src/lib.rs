@@ -21,6 +21,7 @@
 
 pub mod answer;
 pub mod client;
+mod futex;
 pub mod mailbox;
 pub mod request;
 pub mod socket;

@@ -39,8 +39,13 @@ setsockopt_impl!(PassRights, libc::SOL_SOCKET, SO_PASSRIGHTS, bool, SetBool);
 #[derive(Debug)]
 pub enum Arrival {
     /// A message; it lies in the buffer.
-    Message { bytes: usize, descriptors: Vec<OwnedFd> },
-    /// A message that is larger than any, or had more descriptors than could be taken.
+    Message {
+        bytes: usize,
+        descriptors: Vec<OwnedFd>,
+        /// More descriptors came. As a rule this process has as many as it may, and the system closed the rest.
+        is_short: bool,
+    },
+    /// A message that is larger than any.
     Cut,
     /// The other end is closed.
     End,
@@ -148,14 +153,15 @@ pub fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) -> Result
         })
         .flatten()
         .collect();
-    if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+    if received.flags.contains(ReturnFlags::TRUNC) {
         return Ok(Arrival::Cut);
     }
     // No message is empty, so this is the end; a client that sends an empty packet ends itself.
     if received.bytes == 0 {
         return Ok(Arrival::End);
     }
-    Ok(Arrival::Message { bytes: received.bytes, descriptors })
+    let is_short = received.flags.contains(ReturnFlags::CTRUNC);
+    Ok(Arrival::Message { bytes: received.bytes, descriptors, is_short })
 }
 
 /// Waits until there is something to receive; true if there is.

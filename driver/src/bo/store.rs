@@ -94,13 +94,18 @@ impl Space {
         self.stores.add(arena)
     }
 
+    /// Drops an arena before its buffers end. A client may have mapped what lies in it still, so no page of it is made zero any
+    /// more.
+    pub(crate) fn drop_arena(&mut self, store: StoreId) {
+        self.stores.remove(store);
+    }
+
     /// Ends every buffer of an arena, even one that has holders, and drops the arena. No request of its file may be in flight.
     ///
     /// False if the device does not answer now. Its translation buffer may still lead to the pages then, for a request of
     /// the context that runs; it hears of the end before the next one, as of every unmap.
     pub(crate) fn leave(&mut self, bus: &mut impl Bus, store: StoreId) -> bool {
-        // First: a client may have mapped what lies in it still, so no page of it is made zero any more.
-        self.stores.remove(store);
+        self.drop_arena(store);
         let of_store = self.buffers.iter().filter(|(_, buffer)| buffer.store == store);
         let all: Vec<_> = of_store.map(|(handle, _)| BufferId(handle)).collect();
         all.into_iter().for_each(|id| self.end(id));

@@ -45,6 +45,7 @@ impl Clients {
     pub(crate) fn end_close<B: Bus>(&mut self, hardware: &mut Hardware<B>, file: FileId) {
         let Some(mut known) = self.files.remove(&file) else { return };
         let context = hardware.contexts().of(file);
+        hardware.contexts_mut().begin_detach(file);
         for object in known.take_objects() {
             match object {
                 Object::Buffer(buffer) => {

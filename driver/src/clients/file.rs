@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use ane_uapi::ioctl::errno::Errno;
 use ane_uapi::ioctl::handle::NONE;
@@ -43,6 +44,8 @@ pub(crate) struct File {
     pub(super) in_flight: u32,
     /// Requests that have not ended.
     pub(super) requests: u32,
+    /// Mappings of processes that were made through this file.
+    mapped: u32,
     /// Faults that were not fetched.
     pub(super) faults: VecDeque<Record>,
     /// Faults were dropped since the last that was kept.
@@ -65,6 +68,7 @@ impl File {
             fences: Fences::default(),
             in_flight: 0,
             requests: 0,
+            mapped: 0,
             faults: VecDeque::new(),
             has_lost_faults: false,
             failures: Failures::default(),
@@ -102,6 +106,21 @@ impl File {
         self.requests != 0
     }
 
+    /// A process has mapped something through it. Only its context knows what, so it keeps that context until the mapping ends.
+    pub(crate) const fn note_mapped(&mut self) {
+        self.mapped = self.mapped.saturating_add(1);
+    }
+
+    /// Such a mapping is no more.
+    pub(crate) const fn note_unmapped(&mut self) {
+        self.mapped = self.mapped.saturating_sub(1);
+    }
+
+    /// True while processes have mappings that were made through it.
+    pub(crate) const fn is_mapped(&self) -> bool {
+        self.mapped != 0
+    }
+
     /// True while it has less in flight than it may.
     pub(crate) const fn has_room(&self) -> bool {
         self.in_flight < IN_FLIGHT_MAX
@@ -120,7 +139,7 @@ impl File {
     /// # Errors
     ///
     /// `ENODATA` if the number was never given out.
-    pub(crate) fn signal(&mut self, fence: u64, event: OwnedFd) -> Result<(), Errno> {
+    pub(crate) fn signal(&mut self, fence: u64, event: Arc<OwnedFd>) -> Result<(), Errno> {
         self.fences.signal(fence, event)
     }
 

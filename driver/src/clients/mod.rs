@@ -171,6 +171,20 @@ impl Clients {
         Some(known.fences.create())
     }
 
+    /// A request of a file waits for these fences, from now until it ends.
+    pub(crate) fn depend(&mut self, file: FileId, fences: &[u64]) {
+        if let Some(known) = self.files.get_mut(&file) {
+            fences.iter().for_each(|&fence| known.fences.depend(fence));
+        }
+    }
+
+    /// A request of a file that waited for these fences has ended.
+    pub(crate) fn release(&mut self, file: FileId, fences: &[u64]) {
+        if let Some(known) = self.files.get_mut(&file) {
+            fences.iter().for_each(|&fence| known.fences.release(fence));
+        }
+    }
+
     /// A request that waited for so many nanoseconds went to the device.
     pub(crate) fn started(&mut self, file: FileId, fence: u64, waited: u64) {
         self.counters.add(Counter::QueuedNs, waited);

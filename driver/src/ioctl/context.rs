@@ -65,7 +65,7 @@ impl<B: Bus> Driver<B> {
         unless(detach.flags != 0, Errno::EINVAL)?;
         unless(self.hardware.contexts().of(context.file).is_none(), Errno::ENOENT)?;
         let file = self.clients.file(context.file)?;
-        unless(file.uses_context() || file.has_requests(), Errno::EBUSY)?;
+        unless(file.uses_context() || file.has_requests() || file.is_mapped(), Errno::EBUSY)?;
         self.clients.detach(&mut self.hardware, context.file);
         Ok(())
     }

@@ -356,6 +356,7 @@ impl Scheduler {
         if let Some(before) = before {
             request.wait_for(before);
         }
+        clients.depend(request.file, request.waits());
         self.shares.submitted(request.file, request.info.tasks(), now);
         self.waiting[request.queue].push_back(request.file, id);
         hardware.ring_at(request.deadline);

@@ -27,6 +27,7 @@ impl Scheduler {
         let (file, fence, queue, stage) = (request.file, request.fence, request.queue, request.stage);
         let before = request.ran;
         let tasks = request.info.tasks();
+        clients.release(file, request.waits());
         self.let_go(hardware, clients, id);
         let is_last = self.requests.remove(id);
         let now = hardware.now();

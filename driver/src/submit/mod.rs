@@ -35,6 +35,7 @@ mod share;
 mod turns;
 mod waiting;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ane_uapi::hw::bar::BarIndex;
@@ -44,7 +45,7 @@ use ane_uapi::hw::space::{Iova, IovaRange};
 use ane_uapi::hw::tm::RequestInfo;
 use ane_uapi::hw::tq::QueueId;
 use ane_uapi::ioctl::errno::Errno;
-use ane_uapi::ioctl::param::IN_FENCES_MAX;
+use ane_uapi::ioctl::param::{IN_FENCES_MAX, IN_FLIGHT_MAX};
 
 use crate::bo::{BufferId, Use};
 use crate::clock::Time;
@@ -283,11 +284,15 @@ impl Scheduler {
     }
 }
 
-/// All requests that have not ended, and their groups. Places are used again, with the room they have.
+/// Places that stay when no request is in them (Chosen: as many as one file may have in flight, alone or in chains of two).
+const PLACES_KEPT: usize = 2 * IN_FLIGHT_MAX as usize;
+
+/// All requests that have not ended, and their groups. Places are used again, with the room they have. Those behind the last
+/// request go, so a client that had very many does not make it longer for all others to look through them.
 #[derive(Debug, Default)]
 struct Requests {
     places: Vec<(bool, Request)>,
-    free: Vec<RequestId>,
+    free: BTreeSet<RequestId>,
     groups: Vec<u32>,
     free_groups: Vec<GroupId>,
 }
@@ -296,7 +301,7 @@ impl Requests {
     /// A new request, empty, in a group of its own or in one that has requests.
     fn create(&mut self, group: Option<GroupId>) -> RequestId {
         let group = group.unwrap_or_else(|| self.create_group());
-        let id = self.free.pop().unwrap_or_else(|| {
+        let id = self.free.pop_first().unwrap_or_else(|| {
             // No client has more than 127 chains of 128 requests, and there are not 2^18 clients.
             let id = RequestId(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
             self.places.push((false, Request::default()));
@@ -337,14 +342,23 @@ impl Requests {
             return false;
         };
         *is_there = false;
-        self.free.push(id);
+        self.free.insert(id);
         let group = request.group;
+        self.shrink();
         let Some(left) = self.groups.get_mut(group.0 as usize) else { return false };
         *left = left.saturating_sub(1);
         if *left == 0 {
             self.free_groups.push(group);
         }
         *left == 0
+    }
+
+    /// Drops the places behind the last request.
+    fn shrink(&mut self) {
+        while self.places.len() > PLACES_KEPT && self.places.last().is_some_and(|(is_there, _)| !is_there) {
+            self.places.pop();
+            self.free.pop_last();
+        }
     }
 
     fn count(&self) -> usize {
@@ -362,6 +376,23 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_behind_the_last_request_go_and_no_place_is_given_out_twice() {
+        let mut requests = Requests::default();
+        let ids: Vec<_> = (0..4 * PLACES_KEPT).map(|_| requests.create(None)).collect();
+        let (first, last) = ids.split_at(3 * PLACES_KEPT);
+        let (kept, middle) = first.split_at(1);
+        middle.iter().for_each(|&id| assert!(requests.remove(id)));
+        assert_eq!(requests.places.len(), 4 * PLACES_KEPT, "one behind them is there still");
+        last.iter().for_each(|&id| assert!(requests.remove(id)));
+        assert_eq!((requests.places.len(), requests.count()), (PLACES_KEPT, 1));
+        let mut again: Vec<_> = (0..2 * PLACES_KEPT).map(|_| requests.create(None)).collect();
+        again.extend_from_slice(kept);
+        again.sort_unstable();
+        again.dedup();
+        assert_eq!((again.len(), requests.count()), (2 * PLACES_KEPT + 1, 2 * PLACES_KEPT + 1));
+    }
 
     #[test]
     fn group_of_a_request_that_was_discarded_is_given_out_to_one_other() {

@@ -1,6 +1,7 @@
 //! The driver in front of a fake device that a test controls. Other tests have the real device.
 
 mod calls;
+mod contexts;
 pub(crate) mod fake;
 mod faults;
 mod power;

@@ -6,13 +6,14 @@ use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{BO_CREATE, BO_FIXED_ADDRESS, BO_PINNED, BoCreate};
 use ane_uapi::ioctl::drm::{GEM_CLOSE, GemClose};
 use ane_uapi::ioctl::fence::{CANCEL, Cancel};
+use ane_uapi::ioctl::param::FENCE_HISTORY;
 use ane_uapi::ioctl::request::{Bar, PRIORITY_DEFAULT, Request, SUBMIT_REQUEST};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::*;
 use crate::clock::Time;
 use crate::dart::{GIVEN_OUT, address_of};
-use crate::fence::State;
+use crate::fence::{Ending, State};
 
 const BARS: u64 = 0x1000;
 const FENCES: u64 = 0x2000;
@@ -75,6 +76,33 @@ fn deadline_is_kept_also_behind_more_alarms_than_are() {
     driver.progress(Duration::ZERO);
     assert!(state(&driver, file, last).unwrap().has_ended());
     assert_eq!(state(&driver, file, first), Some(State::Running));
+}
+
+#[test]
+fn failure_that_a_request_waits_for_is_known_however_many_requests_end_meanwhile() {
+    let (mut driver, _) = driver();
+    let file = open(&mut driver);
+    let handle = buffer(&mut driver, file, 0, 0);
+    let cancel = |driver: &mut Driver<Fake>, fence| {
+        let mut cancel = Cancel { fence, ..Cancel::new_zeroed() };
+        ioctl(driver, file, &CANCEL, &mut cancel, &mut Segments::new()).unwrap();
+    };
+    // The device never ends it, so none of the others starts.
+    let first = submit(&mut driver, file, handle, 0, &[]);
+    let failed = submit(&mut driver, file, handle, 0, &[first]);
+    let waiting = submit(&mut driver, file, handle, 0, &[first, failed]);
+    cancel(&mut driver, failed);
+    let end_many = |driver: &mut Driver<Fake>| {
+        for _ in 0..=FENCE_HISTORY {
+            let fence = submit(driver, file, handle, 0, &[first]);
+            cancel(driver, fence);
+        }
+    };
+    end_many(&mut driver);
+    let cancelled = State::Complete(Ending::unstarted(Errno::ECANCELED));
+    assert_eq!(state(&driver, file, failed), Some(cancelled));
+    cancel(&mut driver, waiting);
+    assert_eq!(state(&driver, file, failed), Some(State::Forgotten));
 }
 
 #[test]

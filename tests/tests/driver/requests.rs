@@ -1,6 +1,7 @@
 //! Requests: how many, in which order, after which others, and how they are waited for.
 
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -278,12 +279,12 @@ fn eventfd_is_written_to_when_its_request_has_ended() {
     let Some(loaded) = sum(&mut rig, file) else { return };
     let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap();
     let fence = rig.submit(&loaded).unwrap();
-    rig.driver.signal(file, fence, event.as_fd().try_clone_to_owned().unwrap()).unwrap();
+    let shared = || Arc::new(event.as_fd().try_clone_to_owned().unwrap());
+    rig.driver.signal(file, fence, shared()).unwrap();
     assert!(event.read().is_err());
     rig.settle();
     assert_eq!(event.read(), Ok(1));
-    let other = event.as_fd().try_clone_to_owned().unwrap();
-    assert_eq!(rig.driver.signal(file, fence + 1, other), Err(Errno::ENODATA));
+    assert_eq!(rig.driver.signal(file, fence + 1, shared()), Err(Errno::ENODATA));
 }
 
 #[test]

@@ -35,6 +35,8 @@ codes! {
         ENODEV = 19, "ENODEV";
         /// Not a valid argument.
         EINVAL = 22, "EINVAL";
+        /// The process has no descriptor left.
+        EMFILE = 24, "EMFILE";
         /// Not an ioctl of this device.
         ENOTTY = 25, "ENOTTY";
         /// No room.

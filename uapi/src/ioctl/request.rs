@@ -66,7 +66,8 @@ abi! {
         /// Input: bytes of one.
         pub bar_size: u32,
         /// Input: pointer to __u64, the fences that have to complete first. If one of them fails, the
-        /// request does not run and its result is ECANCELED.
+        /// request does not run and its result is ECANCELED. One that was forgotten already counts as
+        /// one that ended well.
         pub in_fences: u64,
         /// Input: number of them, at most ANE_IN_FENCES_MAX.
         pub in_fence_count: u32,

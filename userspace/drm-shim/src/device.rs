@@ -68,7 +68,8 @@ fn new_file(lane: &mut Taken, config: &Config) -> Result<(u32, c_int)> {
         (result, got) => {
             file::close_any(got);
             let _ = link.simple(Kind::Close, number, None, answer)?;
-            Err(result.err().unwrap_or(Failure(libc::ENODEV)))
+            // An arena that did not come had no room in this process.
+            Err(result.err().unwrap_or(Failure(libc::EMFILE)))
         }
     }
 }

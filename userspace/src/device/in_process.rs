@@ -136,7 +136,7 @@ impl<F: Files + Send + 'static> Connection for InProcess<F> {
             .map_err(|why| failed(why as i32))?;
         let event = OwnedFd::from(event);
         let theirs = event.try_clone().map_err(|why| failed(why.raw_os_error().unwrap_or_default()))?;
-        let outcome = self.shared.lock().signal(self.file, fence, theirs);
+        let outcome = self.shared.lock().signal(self.file, fence, Arc::new(theirs));
         outcome.map_err(|errno| failed(errno as i32))?;
         Ok(event)
     }

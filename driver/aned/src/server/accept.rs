@@ -81,6 +81,21 @@ impl Complaints {
 }
 
 impl Connections {
+    /// Counts those of everyone, and those that have something in common with `who`.
+    ///
+    /// Processes that live where the daemon cannot see them have no number here, so what has none is not one process.
+    fn count<'a>(who: &Credentials, others: impl Iterator<Item = &'a Credentials>) -> Self {
+        let mut counted = Self { all: 0, of_process: 0, of_user: 0 };
+        for other in others {
+            let is_users = other.user.id == who.user.id;
+            let is_processes = is_users && other.process == who.process && who.process != 0;
+            counted.all = counted.all.saturating_add(1);
+            counted.of_user = counted.of_user.saturating_add(is_users.into());
+            counted.of_process = counted.of_process.saturating_add(is_processes.into());
+        }
+        counted
+    }
+
     /// Why there is no room for one more, if there is none.
     fn refusal(self, user: User) -> Option<String> {
         let Self { all, of_process, of_user } = self;
@@ -141,14 +156,7 @@ impl<F: Files> Server<F> {
         let own = self.owner;
         let who = Credentials { process, user: User { id: user, is_privileged: is_privileged(user, own) } };
         let mut client = Connection::new(accepted, who);
-        let count = |which: fn(&Credentials, &Credentials) -> bool| {
-            self.clients.values().filter(|other| which(&other.who, &who)).count()
-        };
-        let connections = Connections {
-            all: self.clients.len(),
-            of_process: count(|other, who| other.process == who.process),
-            of_user: count(|other, who| other.user.id == who.user.id),
-        };
+        let connections = Connections::count(&who, self.clients.values().map(|other| &other.who));
         let refusal = match self.admit.refusal(user, own) {
             Some(why) => Some(Dismissal::new(Errno::EACCES, why)),
             None => connections.refusal(who.user).map(|why| Dismissal::new(Errno::EAGAIN, why)),
@@ -205,6 +213,19 @@ mod tests {
         let mut complaints = Complaints::new();
         let admitted = (0..1000).filter(|_| complaints.admits().is_some()).count();
         assert_eq!(admitted, COMPLAINTS as usize);
+    }
+
+    #[test]
+    fn connections_of_a_process_are_counted_only_if_user_and_number_are_known_to_be_the_same() {
+        let of = |id, process| Credentials { process, user: User { id, is_privileged: false } };
+        let others = [of(1001, 7), of(1001, 8), of(1002, 7), of(1001, 0), of(1001, 0)];
+        let counted = |who: Credentials| {
+            let Connections { all, of_process, of_user } = Connections::count(&who, others.iter());
+            (all, of_process, of_user)
+        };
+        assert_eq!(counted(of(1001, 7)), (5, 1, 4));
+        assert_eq!(counted(of(1002, 8)), (5, 0, 1));
+        assert_eq!(counted(of(1001, 0)), (5, 0, 4));
     }
 
     #[test]

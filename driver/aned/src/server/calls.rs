@@ -13,8 +13,9 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U32, U64};
 
 use super::connection::{Connection, Result, Waiting, What};
-use super::files::Shared;
+use super::files::{Identity, Shared};
 use super::mailbox::Mailbox;
+use super::offload::Passed;
 use super::shares::Shares;
 use ane_driver::front::{Call, Extent, FileId, Files};
 use aned_protocol::answer::{self, Piece, Welcome};
@@ -69,23 +70,25 @@ impl<F: Files> Calls<F> {
             return Err(Malformed::Id { id: request.id }.into());
         }
         mailbox.begin_call(request.id);
-        self.carry_out(client, request, None)
+        self.carry_out(client, request, Err(Errno::ENOENT))
     }
 
-    /// Takes a message from a client's socket, with which so many descriptors came; the one, if it is a memory object.
-    pub(super) fn take(
-        &mut self,
-        client: &mut Connection,
-        message: &[u8],
-        count: usize,
-        object: Option<OwnedFd>,
-    ) -> Result<()> {
+    /// Takes a message from a client's socket, with the descriptors that came along.
+    pub(super) fn take(&mut self, client: &mut Connection, message: &[u8], passed: Passed) -> Result<()> {
         let request = Request::read(message)?;
         let kind = request.ask.kind();
         let takes = kind.descriptors();
+        // One was lost at least.
+        let count = passed.count.saturating_add(passed.is_short.into());
         if count != takes {
             return Err(Malformed::Descriptors { count, takes }.into());
         }
+        let object = match passed {
+            // The daemon has as many descriptors as it may, which is not the client's fault.
+            Passed { is_short: true, .. } => Err(Errno::EAGAIN),
+            // Arenas are memory objects, so a descriptor of another kind belongs to no file.
+            Passed { object, .. } => object.ok_or(Errno::ENOENT),
+        };
         if client.is_welcome == (kind == Kind::Hello) {
             return Err(Malformed::Order(kind.name()).into());
         }
@@ -112,7 +115,7 @@ impl<F: Files> Calls<F> {
         &mut self,
         client: &mut Connection,
         request: Request,
-        object: Option<OwnedFd>,
+        object: Result<Identity, Errno>,
     ) -> Result<()> {
         let Request { file: number, id, ask } = request;
         let kind = ask.kind();
@@ -143,7 +146,7 @@ impl<F: Files> Calls<F> {
         client: &mut Connection,
         number: u32,
         ask: Ask,
-        object: Option<OwnedFd>,
+        object: Result<Identity, Errno>,
     ) -> Result<Said, Errno> {
         match ask {
             Ask::Hello { version } => {
@@ -154,8 +157,7 @@ impl<F: Files> Calls<F> {
             Ask::Open => self.open(client),
             Ask::Attach(token) => self.attach(client, |shared| shared.attach(token)),
             Ask::AttachArena => {
-                // Arenas are memory objects, so a descriptor of another kind belongs to no file.
-                let arena = object.ok_or(Errno::ENOENT)?;
+                let arena = object?;
                 self.attach(client, |shared| shared.attach_arena(arena))
             }
             Ask::Close => {
@@ -287,19 +289,16 @@ impl<F: Files> Calls<F> {
         fence: u64,
         number: u32,
     ) -> Result<Said, Errno> {
-        let before = client.signals();
-        let has_room = client.has_room_for_signal() && self.shares.has_signal(client.user());
-        self.shares.note_signals(client.user(), before, client.signals());
-        if !has_room {
+        if !client.has_room_for_signal() || !self.shares.has_room_for_signal(client.user()) {
             return Err(Errno::EAGAIN);
         }
         let (reader, writer) =
             pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|_| Errno::ENOMEM)?;
-        let reader = Arc::new(reader);
-        client.remember_signal(Arc::clone(&reader));
-        self.shares.note_signals(client.user(), 0, 1);
+        let writer = Arc::new(writer);
+        client.remember_signal(Arc::downgrade(&writer));
+        self.shares.remember_signal(client.user(), Arc::downgrade(&writer));
         self.driver.signal(file, fence, writer)?;
-        Ok(Said { descriptors: vec![reader], ..Said::done(number) })
+        Ok(Said { descriptors: vec![Arc::new(reader)], ..Said::done(number) })
     }
 
     fn report(&mut self, client: &mut Connection, from: u32, what: &str) -> Result<Said, Errno> {
@@ -324,7 +323,7 @@ impl<F: Files> Calls<F> {
             self.unmap_all(file, client.maps.forget(number));
             self.release(file);
         }
-        self.shares.note_signals(client.user(), client.signals(), 0);
+        self.shares.tidy();
         client.into_socket()
     }
 

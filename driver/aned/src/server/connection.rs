@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use ane_uapi::ioctl::errno::Errno;
-use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::event::epoll;
 use rustix::io::Errno as Os;
 use rustix::net::{RecvFlags, SendFlags};
 
@@ -82,8 +82,8 @@ pub(super) struct Connection {
     pub(super) to_offer: usize,
     outgoing: VecDeque<Outgoing>,
     outgoing_bytes: usize,
-    /// Pipes whose requests have not ended, as far as is known.
-    signals: Vec<Arc<OwnedFd>>,
+    /// Pipes that tell of a request's end; the driver drops them then.
+    signals: Vec<Weak<OwnedFd>>,
     /// The report that it is being told, in parts.
     pub(super) report: String,
     watched: epoll::EventFlags,
@@ -253,23 +253,15 @@ impl Connection {
         self.who.user
     }
 
-    /// Pipes that tell of a request's end and may not have.
-    pub(super) const fn signals(&self) -> usize {
-        self.signals.len()
-    }
-
     /// Remembers a pipe that tells of a request's end.
-    pub(super) fn remember_signal(&mut self, reader: Arc<OwnedFd>) {
-        self.signals.push(reader);
+    pub(super) fn remember_signal(&mut self, writer: Weak<OwnedFd>) {
+        self.signals.push(writer);
     }
 
     /// True if there may be one more; those whose request has ended do not count.
     pub(super) fn has_room_for_signal(&mut self) -> bool {
         if self.signals.len() >= SIGNALS_MAX {
-            self.signals.retain(|reader| {
-                let mut fds = [PollFd::new(reader, PollFlags::IN)];
-                poll(&mut fds, Some(&Timespec::default())) == Ok(0)
-            });
+            self.signals.retain(|writer| writer.strong_count() > 0);
         }
         self.signals.len() < SIGNALS_MAX
     }

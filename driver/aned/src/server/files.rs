@@ -13,8 +13,9 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use ane_driver::front::{FileId, User};
 use aned_protocol::Token;
 
-/// The kernel's own names of a file, by which a descriptor of it is recognised.
-type Identity = (u64, u64);
+/// The kernel's own names of a file, by which a descriptor of it is recognised. Those of memory objects count up, so one that was
+/// noted just now is not another object's.
+pub(super) type Identity = (u64, u64);
 
 /// Every file that has a holder.
 #[derive(Debug, Default)]
@@ -51,8 +52,8 @@ impl Shared {
         self.hold(file)
     }
 
-    pub(super) fn attach_arena(&mut self, arena: impl AsFd) -> Result<FileId, Errno> {
-        let file = self.by_arena.get(&identity(arena)?).copied();
+    pub(super) fn attach_arena(&mut self, arena: Identity) -> Result<FileId, Errno> {
+        let file = self.by_arena.get(&arena).copied();
         self.hold(file)
     }
 
@@ -99,7 +100,7 @@ impl Shared {
     }
 }
 
-fn identity(file: impl AsFd) -> Result<Identity, Errno> {
+pub(super) fn identity(file: impl AsFd) -> Result<Identity, Errno> {
     let found = fstat(file).map_err(|_| Errno::EINVAL)?;
     Ok((found.st_dev, found.st_ino))
 }

@@ -41,6 +41,8 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, epoll};
@@ -192,6 +194,7 @@ impl<F: Files> Server<F> {
         self.watch(stop, STOP)?;
         self.watch_driver()?;
         let mut progress = Progress { is_some: false, is_pending: true, after: None };
+        self.retire_elsewhere()?;
         let start = Instant::now();
         let mut times = Times { looked: start, heard: start, end: None };
         let mut events = Vec::with_capacity(EVENTS);
@@ -246,6 +249,16 @@ impl<F: Files> Server<F> {
         }
         self.finish();
         Ok(self.calls.driver)
+    }
+
+    /// Has memory of clients closed on a thread that does nothing else, which ends with the driver.
+    fn retire_elsewhere(&mut self) -> std::io::Result<()> {
+        let (sink, retired) = channel();
+        self.calls.driver.retire_to(sink);
+        thread::Builder::new()
+            .name("retire".to_owned())
+            .spawn(|| retired.into_iter().for_each(drop))
+            .map(drop)
     }
 
     /// Nothing new begins from now on.

@@ -5,8 +5,8 @@
 //! kernel also closes descriptors by itself, on the thread that calls it: those for which the receiver has no room, and
 //! those that lie unread in a socket that is closed. So the thread that serves looks first ([`socket::peek`]). A
 //! message with descriptors, and a socket that is not empty, go to a thread of their own, which may be held up for any
-//! time. That thread gives back the message, and its descriptor if it is a memory object: to close one of those, or to
-//! ask for its identity, never waits.
+//! time. That thread gives back the message, and the identity of its descriptor if it is a memory object: to ask one of those
+//! never waits. The thread closes it, which takes seconds if it was the last descriptor of gigabytes.
 //!
 //! Threads are few, so the number that a user may have is bounded ([`User`]). A user with as many waits until one of
 //! them ends: the user's messages stay in their sockets, and closes come later. From Linux 6.16 on a socket can refuse
@@ -24,6 +24,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use rustix::fs::fcntl_get_seals;
 use rustix::net::RecvFlags;
 
+use super::files::{Identity, identity};
 use super::limits::{ASIDE_MAX, OFFLOAD_THREADS_MAX};
 use ane_driver::front::User;
 use aned_protocol::MESSAGE_MAX;
@@ -35,10 +36,18 @@ pub(super) struct Delivery {
     pub(super) client: u64,
     /// The bytes of the message; none if it was too large.
     pub(super) message: Option<Vec<u8>>,
-    /// How many descriptors came with it.
+    pub(super) passed: Passed,
+}
+
+/// The descriptors that came with a message. They are closed already, or are about to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Passed {
+    /// How many the daemon had room for.
     pub(super) count: usize,
-    /// The one that came with it, if it is a memory object.
-    pub(super) object: Option<OwnedFd>,
+    /// There were more.
+    pub(super) is_short: bool,
+    /// The only one, if it is a memory object.
+    pub(super) object: Option<Identity>,
 }
 
 /// The threads, and what waits for one.
@@ -136,11 +145,11 @@ impl Offload {
         let (sender, event) = (self.sender.clone(), Arc::clone(&self.event));
         let socket = socket.try_clone_to_owned()?;
         let fetch = move || {
-            let (delivery, others) = take_in(client, &socket);
+            let (delivery, descriptors) = take_in(client, &socket);
             // The server may have ended.
             let _ = sender.send(delivery);
             let _ = event.write(1);
-            drop((others, socket, busy));
+            drop((descriptors, socket, busy));
         };
         thread::Builder::new().name("offload".to_owned()).spawn(fetch).map(|_| ())
     }
@@ -193,20 +202,22 @@ impl AsFd for Offload {
     }
 }
 
-/// The next message of a socket, and its descriptors that the call does not need.
+/// The next message of a socket, and its descriptors, which are still to be closed.
 fn take_in(client: u64, socket: &OwnedFd) -> (Delivery, Vec<OwnedFd>) {
     let mut message = vec![0; MESSAGE_MAX];
     match socket::receive(socket, &mut message, RecvFlags::DONTWAIT) {
-        Ok(Arrival::Message { bytes, mut descriptors }) => {
+        Ok(Arrival::Message { bytes, descriptors, is_short }) => {
             message.truncate(bytes);
-            let count = descriptors.len();
-            // Only memory objects have seals; the kernel sees that without asking another process.
-            let is_object = count == 1 && descriptors.first().is_some_and(|fd| fcntl_get_seals(fd).is_ok());
-            let object = if is_object { descriptors.pop() } else { None };
-            (Delivery { client, message: Some(message), count, object }, descriptors)
+            let object = match descriptors.as_slice() {
+                // Only memory objects have seals; the kernel sees that without asking another process.
+                [only] if fcntl_get_seals(only).is_ok() => identity(only).ok(),
+                _ => None,
+            };
+            let passed = Passed { count: descriptors.len(), is_short, object };
+            (Delivery { client, message: Some(message), passed }, descriptors)
         }
         // Cut, or gone: either ends the connection.
-        _ => (Delivery { client, message: None, count: 0, object: None }, Vec::new()),
+        _ => (Delivery { client, message: None, passed: Passed::default() }, Vec::new()),
     }
 }
 
@@ -214,6 +225,7 @@ fn take_in(client: u64, socket: &OwnedFd) -> (Delivery, Vec<OwnedFd>) {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use nix::sys::memfd::{MFdFlags, memfd_create};
     use rustix::net::SendFlags;
 
     use super::*;
@@ -228,6 +240,31 @@ mod tests {
         let passed = EventFd::new().unwrap();
         socket::send(&theirs, b"unread", &[passed.as_fd()], SendFlags::empty()).unwrap();
         (ours, theirs)
+    }
+
+    /// Waits until no thread is left.
+    fn settle(offload: &Offload) {
+        let end = Instant::now() + Duration::from_secs(20);
+        while lock(&offload.threads).all > 0 {
+            assert!(Instant::now() < end, "it ends");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn memory_object_is_known_by_its_identity_and_is_not_passed_on() {
+        let mut offload = Offload::new().unwrap();
+        let (ours, theirs) = socket::pair().unwrap();
+        let object = memfd_create(c"object", MFdFlags::MFD_CLOEXEC).unwrap();
+        for passed in [object.as_fd(), theirs.as_fd()] {
+            socket::send(&theirs, b"message", &[passed], SendFlags::empty()).unwrap();
+            offload.fetch(STRANGER, 7, ours.as_fd()).unwrap();
+            // So its descriptor is closed before the thread that serves hears of it.
+            settle(&offload);
+        }
+        let found: Vec<_> =
+            std::iter::from_fn(|| offload.next()).map(|delivery| delivery.passed.object).collect();
+        assert_eq!(found, [identity(&object).ok(), None]);
     }
 
     #[test]
@@ -248,11 +285,7 @@ mod tests {
         // The other end hears of it.
         assert!(socket::wait(&theirs, Some(Duration::from_secs(20))).unwrap());
         drop(held);
-        let end = Instant::now() + Duration::from_secs(20);
-        while lock(&offload.threads).all > 0 {
-            assert!(Instant::now() < end, "it ends");
-            thread::yield_now();
-        }
+        settle(&offload);
         assert!(lock(&offload.threads).of.is_empty(), "nothing is kept of who has nothing");
     }
 

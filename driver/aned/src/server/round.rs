@@ -11,7 +11,7 @@ use rustix::io::Errno as Os;
 use super::Server;
 use super::connection::{Connection, Dismissal, Result};
 use super::limits::OFFERED_MAX;
-use super::offload::Delivery;
+use super::offload::{Delivery, Passed};
 use super::thread_share::Party;
 use ane_driver::front::Files;
 use aned_protocol::Malformed;
@@ -112,13 +112,13 @@ impl<F: Files> Server<F> {
             Peek::End => Ok(false),
             Peek::WithDescriptors => self.receive_offloaded(key),
             Peek::Plain => match client.receive(&mut self.buffer).map_err(failed)? {
-                Some(Arrival::Message { bytes, descriptors }) => {
+                Some(Arrival::Message { bytes, .. }) => {
                     let message = self.buffer.get(..bytes).unwrap_or_default();
                     if !client.is_welcome && self.offload.has_thread(client.who.user) {
                         // Before it is answered, since the client may pass some then.
                         socket::let_descriptors_pass(&*client, true);
                     }
-                    self.calls.take(client, message, descriptors.len(), None)?;
+                    self.calls.take(client, message, Passed::default())?;
                     Ok(true)
                 }
                 Some(Arrival::Cut) => Err(Malformed::Huge.into()),
@@ -154,7 +154,7 @@ impl<F: Files> Server<F> {
     }
 
     fn take_delivered(&mut self) {
-        while let Some(Delivery { client: key, message, count, object }) = self.offload.next() {
+        while let Some(Delivery { client: key, message, passed }) = self.offload.next() {
             let begun = self.begin();
             let Some(client) = self.clients.get_mut(&key) else { continue };
             let party = Party::of(client.who.user);
@@ -163,7 +163,7 @@ impl<F: Files> Server<F> {
             client.is_watched_for(flags);
             let watched = epoll::add(&self.events, &*client, epoll::EventData::new_u64(key), flags);
             let outcome = match (watched, message) {
-                (Ok(()), Some(message)) => self.calls.take(client, &message, count, object),
+                (Ok(()), Some(message)) => self.calls.take(client, &message, passed),
                 (Ok(()), None) => Err(Malformed::Huge.into()),
                 (Err(why), _) => Err(Dismissal::new(Errno::EIO, why.to_string())),
             };

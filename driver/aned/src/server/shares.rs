@@ -1,9 +1,12 @@
 //! The resources that the connections of one user may hold together: open files, and pipes that signal the end of a request.
 //!
 //! Connections have bounds of their own, but a user may have many. So one who is not privileged gets half of the driver's
-//! files that others leave ([`User`]), and a quarter of the descriptors that the daemon may have.
+//! files that others leave ([`User`]), and a quarter of the descriptors that the daemon may have. A pipe is open until its
+//! request ends, also if its connection ends before.
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::Weak;
 
 use ane_uapi::ioctl::errno::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -23,10 +26,22 @@ pub(super) struct Shares {
     signals_max: usize,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Share {
     files: usize,
-    signals: usize,
+    /// The ends of pipes that the driver has, or had.
+    signals: Vec<Weak<OwnedFd>>,
+}
+
+impl Share {
+    fn is_empty(&self) -> bool {
+        self.files == 0 && self.signals.iter().all(is_over)
+    }
+}
+
+/// True if the request of a pipe has ended.
+fn is_over(writer: &Weak<OwnedFd>) -> bool {
+    writer.strong_count() == 0
 }
 
 impl Shares {
@@ -35,9 +50,9 @@ impl Shares {
         Self::of(getrlimit(Resource::Nofile).current.unwrap_or(UNLIMITED))
     }
 
-    /// The shares of a daemon that may have this many descriptors. A pipe needs two of them.
+    /// The shares of a daemon that may have this many descriptors. A pipe needs one of them once its client has the other end.
     fn of(descriptors: u64) -> Self {
-        let signals_max = usize::try_from(descriptors / 8).unwrap_or(usize::MAX);
+        let signals_max = usize::try_from(descriptors / 4).unwrap_or(usize::MAX);
         Self { users: HashMap::new(), files: 0, signals_max }
     }
 
@@ -48,35 +63,48 @@ impl Shares {
             return Err(Errno::ENOMEM);
         }
         self.files = self.files.saturating_add(1);
-        self.change(user, |share| share.files = share.files.saturating_add(1));
+        let share = self.users.entry(user.id).or_default();
+        share.files = share.files.saturating_add(1);
         Ok(())
     }
 
     pub(super) fn give_file(&mut self, user: User) {
         self.files = self.files.saturating_sub(1);
-        self.change(user, |share| share.files = share.files.saturating_sub(1));
-    }
-
-    pub(super) fn has_signal(&self, user: User) -> bool {
-        user.is_privileged || self.users.get(&user.id).is_none_or(|share| share.signals < self.signals_max)
-    }
-
-    /// A connection of a user had so many pipes, and has so many now.
-    pub(super) fn note_signals(&mut self, user: User, before: usize, after: usize) {
-        self.change(user, |share| share.signals = share.signals.saturating_sub(before).saturating_add(after));
-    }
-
-    fn change(&mut self, user: User, change: impl FnOnce(&mut Share)) {
-        let share = self.users.entry(user.id).or_default();
-        change(share);
-        if share.files == 0 && share.signals == 0 {
-            self.users.remove(&user.id);
+        if let Some(share) = self.users.get_mut(&user.id) {
+            share.files = share.files.saturating_sub(1);
         }
+        self.tidy();
+    }
+
+    /// True if a user may have one pipe more; those whose request has ended do not count, of whichever connection they are.
+    pub(super) fn has_room_for_signal(&mut self, user: User) -> bool {
+        let Some(share) = self.users.get_mut(&user.id).filter(|_| !user.is_privileged) else { return true };
+        if share.signals.len() >= self.signals_max {
+            share.signals.retain(|writer| !is_over(writer));
+        }
+        share.signals.len() < self.signals_max
+    }
+
+    /// One more pipe for a user.
+    pub(super) fn remember_signal(&mut self, user: User, writer: Weak<OwnedFd>) {
+        // Root can have as many as there are, and is not counted.
+        if !user.is_privileged {
+            self.users.entry(user.id).or_default().signals.push(writer);
+        }
+    }
+
+    /// Keeps nothing of users who have nothing.
+    pub(super) fn tidy(&mut self) {
+        self.users.retain(|_, share| !share.is_empty());
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use nix::sys::eventfd::EventFd;
+
     use super::*;
     use crate::tests::{OWNER, STRANGER};
 
@@ -96,16 +124,26 @@ mod tests {
         assert!(shares.users.is_empty() && shares.files == 0, "nothing is kept of who has nothing");
     }
 
+    /// Has a user open so many pipes.
+    fn open(shares: &mut Shares, user: User, count: usize) -> Vec<Arc<OwnedFd>> {
+        let pipes: Vec<_> = (0..count).map(|_| Arc::new(EventFd::new().unwrap().into())).collect();
+        pipes.iter().for_each(|pipe| shares.remember_signal(user, Arc::downgrade(pipe)));
+        pipes
+    }
+
     #[test]
     fn pipes_of_a_user_without_privilege_are_a_quarter_of_the_descriptors() {
         let mut shares = Shares::of(1024);
-        shares.note_signals(STRANGER, 0, 127);
-        assert!(shares.has_signal(STRANGER));
-        shares.note_signals(STRANGER, 127, 128);
-        assert!(!shares.has_signal(STRANGER) && shares.has_signal(OTHER));
-        shares.note_signals(OWNER, 0, 900);
-        assert!(shares.has_signal(OWNER));
-        shares.note_signals(STRANGER, 128, 0);
-        assert!(shares.has_signal(STRANGER));
+        let mut pipes = open(&mut shares, STRANGER, 255);
+        assert!(shares.has_room_for_signal(STRANGER));
+        pipes.extend(open(&mut shares, STRANGER, 1));
+        assert!(!shares.has_room_for_signal(STRANGER) && shares.has_room_for_signal(OTHER));
+        let _of_owner = open(&mut shares, OWNER, 200);
+        assert!(shares.has_room_for_signal(OWNER));
+        pipes.pop();
+        assert!(shares.has_room_for_signal(STRANGER), "one request has ended");
+        pipes.clear();
+        shares.tidy();
+        assert!(shares.users.is_empty(), "nothing is kept of who has nothing");
     }
 }

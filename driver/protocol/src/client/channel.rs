@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use ane_uapi::ioctl::errno::Errno;
 use rustix::io::Errno as Os;
@@ -13,6 +13,7 @@ use rustix::process::{Pid, getpid};
 
 use super::{ClientError, Settings, broken};
 use crate::answer::Answer;
+use crate::futex;
 use crate::request::{Ask, Request};
 use crate::socket::{self, Arrival};
 use crate::{MESSAGE_MAX, Malformed};
@@ -28,8 +29,9 @@ pub(super) struct Channel {
     process: Pid,
     ids: AtomicU64,
     state: Mutex<State>,
-    /// An answer came, or the thread that read has stopped reading.
-    changed: Condvar,
+    /// Counts up when an answer came, or the thread that read has stopped reading. The other threads sleep on it, and not in a
+    /// `Condvar`, which goes on sleeping when a signal comes.
+    changes: AtomicU32,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +41,8 @@ struct State {
     is_read: bool,
     sleepers: usize,
     gone: Option<String>,
+    /// Since when a thread has waited for a message and none came. Signals that interrupt the wait do not begin it anew.
+    silent_since: Option<Instant>,
     /// A question to a daemon that has been silent for long, which has no answer yet.
     probe: Option<u64>,
     /// The buffer for arriving messages; the thread that reads takes it.
@@ -59,6 +63,8 @@ enum Read {
 pub(super) struct Reply {
     pub(super) message: Vec<u8>,
     pub(super) descriptors: Vec<OwnedFd>,
+    /// This process had no room for all of them.
+    pub(super) is_short: bool,
 }
 
 impl Channel {
@@ -72,7 +78,7 @@ impl Channel {
             process: getpid(),
             ids: AtomicU64::new(1),
             state: Mutex::default(),
-            changed: Condvar::new(),
+            changes: AtomicU32::new(0),
         }
     }
 
@@ -114,13 +120,7 @@ impl Channel {
             self.state().calls.remove(&id);
             return Err(ClientError::Errno(Errno::E2BIG));
         }
-        let sent = loop {
-            match socket::send(&self.socket, &message, descriptors, SendFlags::empty()) {
-                Err(Os::INTR) => {}
-                outcome => break outcome,
-            }
-        };
-        match sent {
+        match self.send(&message, descriptors) {
             // A daemon that is gone may have said why; that is found by reading.
             Ok(()) | Err(Os::PIPE | Os::CONNRESET | Os::NOTCONN) => {}
             Err(Os::AGAIN) => {
@@ -135,6 +135,19 @@ impl Channel {
         }
         self.keep(message);
         self.wait(id)
+    }
+
+    /// Sends a message, whatever signals come. `AGAIN` if the daemon takes none for too long.
+    fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), Os> {
+        let start = Instant::now();
+        loop {
+            match socket::send(&self.socket, message, descriptors, SendFlags::empty()) {
+                // The socket's own limit begins anew with each attempt.
+                Err(Os::INTR) if start.elapsed() >= self.settings.patience => return Err(Os::AGAIN),
+                Err(Os::INTR) => {}
+                outcome => return outcome,
+            }
+        }
     }
 
     fn hung(&self) -> String {
@@ -158,18 +171,33 @@ impl Channel {
             }
             if state.is_read {
                 state.sleepers = state.sleepers.saturating_add(1);
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                let seen = self.changes.load(Ordering::Relaxed);
+                drop(state);
+                let woken = futex::wait(&self.changes, seen, Duration::MAX);
+                if !is_given_up && woken == Err(nix::errno::Errno::EINTR) {
+                    is_given_up = true;
+                    self.abandon(id);
+                }
+                state = self.state();
                 state.sleepers = state.sleepers.saturating_sub(1);
                 continue;
             }
             state.is_read = true;
             let mut inbox = std::mem::take(&mut state.inbox);
             let spare = state.spare.pop().unwrap_or_default();
+            let since = *state.silent_since.get_or_insert_with(Instant::now);
             drop(state);
-            let outcome = self.read(&mut inbox, spare);
+            let outcome = self.read(&mut inbox, spare, since);
+            if !is_given_up && matches!(outcome, Ok(Read::Interrupted)) {
+                is_given_up = true;
+                self.abandon(id);
+            }
             state = self.state();
             state.is_read = false;
             state.inbox = inbox;
+            if !matches!(outcome, Ok(Read::Interrupted)) {
+                state.silent_since = None;
+            }
             match outcome {
                 Ok(Read::Answer(answered, _)) if state.probe == Some(answered) => state.probe = None,
                 Ok(Read::Answer(answered, reply)) => match state.calls.get_mut(&answered) {
@@ -179,21 +207,24 @@ impl Channel {
                 // A call may take as long as it likes, but a daemon that lives answers what takes no time.
                 Ok(Read::Silence) if state.probe.is_none() => state.probe = Some(self.probe()),
                 Ok(Read::Silence) => state.gone = Some(self.hung()),
-                // A signal: the call is given up, and its answer says how far it came.
-                Ok(Read::Interrupted) if !is_given_up => {
-                    is_given_up = true;
-                    let own = self.ids.fetch_add(1, Ordering::Relaxed);
-                    let message = Request { file: 0, id: own, ask: Ask::Abandon { call: id } }.to_bytes();
-                    // If it cannot be sent, the connection is gone, which reading will tell.
-                    let _ = socket::send(&self.socket, &message, &[], SendFlags::empty());
-                }
                 Ok(Read::Interrupted) => {}
                 Err(why) => state.gone = Some(why),
             }
             if state.sleepers > 0 {
-                self.changed.notify_all();
+                // A thread that has looked for its answer and does not sleep yet finds another count, and does not.
+                self.changes.fetch_add(1, Ordering::Relaxed);
+                futex::wake(&self.changes);
             }
         }
+    }
+
+    /// A signal came: gives a call up, whose answer says how far it came. The state is not locked: a daemon that takes no messages
+    /// keeps the thread here for a while.
+    fn abandon(&self, call: u64) {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let message = Request { file: 0, id, ask: Ask::Abandon { call } }.to_bytes();
+        // If it cannot be sent, the connection is gone, which reading will tell.
+        let _ = self.send(&message, &[]);
     }
 
     /// Asks something whose answer does not matter; its number.
@@ -205,15 +236,17 @@ impl Channel {
         id
     }
 
-    fn read(&self, inbox: &mut Vec<u8>, mut message: Vec<u8>) -> Result<Read, String> {
+    fn read(&self, inbox: &mut Vec<u8>, mut message: Vec<u8>, since: Instant) -> Result<Read, String> {
         if inbox.is_empty() {
             // The system has zeroed it already, and gives only the pages that a message needs.
             *inbox = vec![0; MESSAGE_MAX];
         }
         let mut was_reset = false;
-        let (bytes, descriptors) = loop {
-            match self.receive(inbox) {
-                Ok(Some(Arrival::Message { bytes, descriptors })) => break (bytes, descriptors),
+        let (bytes, descriptors, is_short) = loop {
+            match self.receive(inbox, since) {
+                Ok(Some(Arrival::Message { bytes, descriptors, is_short })) => {
+                    break (bytes, descriptors, is_short);
+                }
                 Ok(Some(Arrival::Cut)) => {
                     return Err("daemon sent a message that is larger than any".to_owned());
                 }
@@ -230,13 +263,13 @@ impl Channel {
         let answer = Answer::read(&message).map_err(broke)?;
         let id = answer.id;
         match answer.kind {
-            Some(_) => Ok(Read::Answer(id, Reply { message, descriptors })),
+            Some(_) => Ok(Read::Answer(id, Reply { message, descriptors, is_short })),
             None => Err(format!("daemon ended the connection: {}", answer.words().map_err(broke)?)),
         }
     }
 
-    /// Looks for a message for a while, then sleeps; nothing if none came for long.
-    fn receive(&self, buffer: &mut [u8]) -> Result<Option<Arrival>, Os> {
+    /// Looks for a message for a while, then sleeps; nothing if none came for long, `since` then.
+    fn receive(&self, buffer: &mut [u8], since: Instant) -> Result<Option<Arrival>, Os> {
         if !self.settings.poll.is_zero() {
             let start = Instant::now();
             loop {
@@ -247,7 +280,8 @@ impl Channel {
                 }
             }
         }
-        if !socket::wait(&self.socket, Some(self.settings.patience))? {
+        let left = self.settings.patience.saturating_sub(since.elapsed());
+        if !socket::wait(&self.socket, Some(left))? {
             return Ok(None);
         }
         socket::receive(&self.socket, buffer, RecvFlags::empty()).map(Some)

@@ -186,7 +186,20 @@ impl Client {
     }
 
     /// Memory of a buffer: what to map, one behind the other.
+    ///
+    /// # Errors
+    ///
+    /// `EMFILE` if this process has no descriptor left for it.
     pub fn map(&self, file: File, offset: u64, bytes: u64) -> Result<Vec<Extent>, ClientError> {
+        let extents = self.extents(file, offset, bytes);
+        if let Err(ClientError::Errno(Errno::EMFILE)) = extents {
+            // The daemon has counted it.
+            self.unmap(file, offset, bytes)?;
+        }
+        extents
+    }
+
+    fn extents(&self, file: File, offset: u64, bytes: u64) -> Result<Vec<Extent>, ClientError> {
         let mut extents = Vec::new();
         loop {
             let from = extents.len() as u64;
@@ -276,7 +289,9 @@ impl Client {
         if answer.kind != Some(kind) {
             return Err(broken(Malformed::Order("an answer to another kind of call")));
         }
-        outcome(answer.result).map(|()| reply)
+        outcome(answer.result)?;
+        // The daemon did what was asked, and only this call has nothing of it.
+        if reply.is_short { Err(ClientError::Errno(Errno::EMFILE)) } else { Ok(reply) }
     }
 }
 

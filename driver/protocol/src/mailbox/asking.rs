@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use vm_memory::{FileOffset, MmapRegion};
 
-use super::{ANSWER_MAX, ANSWERED, ASKED, BYTES, CLIENT, LENGTH, MESSAGE_MAX, Memory, SERVER, futex};
+use super::{ANSWER_MAX, ANSWERED, ASKED, BYTES, CLIENT, LENGTH, MESSAGE_MAX, Memory, SERVER};
+use crate::futex;
 
 #[derive(Debug)]
 pub struct Asking {

@@ -22,7 +22,6 @@
 //! Each word has a cache line of its own. All are little-endian as the machine is: both ends are on one machine.
 
 mod asking;
-mod futex;
 mod serving;
 #[cfg(test)]
 mod tests;

@@ -125,16 +125,16 @@ impl Link {
         loop {
             match asking.wait(LOOK, SLEEP) {
                 Waited::Answered => break,
-                Waited::TimedOut => {
-                    let silence = silence.get_or_insert_with(|| Silence::begin(self.patience));
-                    self.check(room, silence)?;
-                }
-                Waited::Interrupted if !is_given_up => {
+                Waited::TimedOut => {}
+                Waited::Interrupted if is_given_up => {}
+                Waited::Interrupted => {
                     self.socket.send(&wire::abandon(0, id), None)?;
                     is_given_up = true;
                 }
-                Waited::Interrupted => {}
             }
+            // Also behind a signal: a program may have one more often than a sleep is over.
+            let silence = silence.get_or_insert_with(|| Silence::begin(self.patience));
+            self.check(room, silence)?;
         }
         silence::heard();
         asking.answer(room).map(|answer| Some(answer.len())).ok_or(Failure::BROKEN)

@@ -2,7 +2,7 @@
 
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libc::{c_int, c_long};
 
@@ -17,6 +17,8 @@ const LEAST: c_int = 900;
 pub(crate) struct Socket {
     fd: c_int,
     identity: Identity,
+    /// How long a daemon may take nothing; zero is without an end.
+    patience: Duration,
 }
 
 /// The room for one descriptor beside a message, aligned as its header wants it.
@@ -49,7 +51,7 @@ impl Socket {
         // A descriptor is an `int`.
         let fd = file::move_up(checked(fd)? as c_int, LEAST);
         // A descriptor that was just made has an identity.
-        let socket = Self { fd, identity: file::identity(fd).ok_or(Failure(libc::EBADF))? };
+        let socket = Self { fd, identity: file::identity(fd).ok_or(Failure(libc::EBADF))?, patience };
         let limit = time_value(patience);
         // SAFETY: the structure is borrowed for the call and as long as it is told.
         let result = unsafe {
@@ -94,12 +96,14 @@ impl Socket {
             message.msg_control = ptr::null_mut();
             message.msg_controllen = 0;
         }
+        let start = Instant::now();
         loop {
             // SAFETY: everything that the message points at is borrowed for the call, which only reads it.
             let result =
                 unsafe { libc::syscall(libc::SYS_sendmsg, self.fd, &raw const message, libc::MSG_NOSIGNAL) };
             match checked(result) {
-                Err(Failure(libc::EINTR)) => {}
+                // The socket's own limit begins anew with each attempt.
+                Err(Failure(libc::EINTR)) if self.patience.is_zero() || start.elapsed() < self.patience => {}
                 result => return result.map(drop).map_err(|_| Failure::BROKEN),
             }
         }

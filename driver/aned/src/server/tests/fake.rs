@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -39,7 +40,7 @@ pub(crate) struct Fake {
     has_news: bool,
     /// Extents of every mapping.
     extents: u64,
-    signals: Vec<OwnedFd>,
+    signals: Vec<Arc<OwnedFd>>,
     arenas: BTreeMap<FileId, Arc<OwnedFd>>,
     /// It always has more to do at once.
     is_at_work: bool,
@@ -134,7 +135,7 @@ impl Files for Fake {
         Ok(())
     }
 
-    fn signal(&mut self, _: FileId, fence: u64, event: OwnedFd) -> Result<(), Errno> {
+    fn signal(&mut self, _: FileId, fence: u64, event: Arc<OwnedFd>) -> Result<(), Errno> {
         if fence == 0 {
             return Err(Errno::ENODATA);
         }
@@ -157,6 +158,8 @@ impl Files for Fake {
             .or_insert_with(|| Arc::new(memfd_create(c"arena", MFdFlags::MFD_CLOEXEC).unwrap()));
         Ok(Arc::clone(arena))
     }
+
+    fn retire_to(&mut self, _: Sender<Arc<OwnedFd>>) {}
 
     fn has_queued(&self) -> bool {
         false

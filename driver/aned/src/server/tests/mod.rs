@@ -1,5 +1,6 @@
 //! The server with a driver that is none, and clients good and bad.
 
+mod descriptors;
 mod fake;
 mod good;
 mod hostile;
@@ -19,10 +20,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use self::fake::{Fake, Journal};
 use super::{Server, Settings};
 use crate::place::{Access, Place};
-use aned_protocol::MESSAGE_MAX;
+use aned_protocol::answer::{self, Welcome};
 use aned_protocol::client::{self, Client};
 use aned_protocol::request::Request;
 use aned_protocol::socket::{self, Arrival};
+use aned_protocol::{Kind, MESSAGE_MAX, VERSION};
+use zerocopy::IntoBytes;
 
 /// How long anything may take. It is only ever used up by a failure.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -114,6 +117,15 @@ fn until(what: impl Fn() -> bool) {
 
 fn say(socket: &OwnedFd, message: &[u8]) {
     socket::send(socket, message, &[], SendFlags::empty()).unwrap();
+}
+
+/// Answers the greeting of a client, as a daemon does that will not say more.
+fn greet(socket: &OwnedFd) {
+    hear(socket).unwrap();
+    let mut message = Vec::new();
+    answer::begin(&mut message, Kind::Hello, 0, 1, Ok(()));
+    message.extend_from_slice(Welcome::new(VERSION).as_bytes());
+    say(socket, &message);
 }
 
 /// The next message, or nothing if the other end is closed.

@@ -4,13 +4,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::fake::{RELEASE, WAIT};
-use super::{Rig, hear, say};
+use super::{Rig, greet};
 use ane_driver::front::Segments;
-use aned_protocol::answer::{self, Welcome};
 use aned_protocol::client::{Client, ClientError, Settings};
 use aned_protocol::socket;
-use aned_protocol::{Kind, VERSION};
-use zerocopy::IntoBytes;
 
 /// Short, and yet longer than a daemon on a busy machine needs to say that it lives.
 const SHORT: Settings = Settings { poll: Duration::ZERO, patience: Duration::from_secs(1) };
@@ -40,13 +37,7 @@ fn call_that_takes_long_is_waited_for_while_the_daemon_lives() {
 fn daemon_that_hangs_with_the_connection_open_is_an_error_in_bounded_time() {
     let (here, there) = socket::pair().unwrap();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            hear(&there).unwrap();
-            let mut message = Vec::new();
-            answer::begin(&mut message, Kind::Hello, 0, 1, Ok(()));
-            message.extend_from_slice(Welcome::new(VERSION).as_bytes());
-            say(&there, &message);
-        });
+        scope.spawn(|| greet(&there));
         let client = Client::over(here, SHORT).unwrap();
         for _ in 0..2 {
             let start = Instant::now();

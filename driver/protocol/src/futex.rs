@@ -1,4 +1,4 @@
-//! Sleeping on a word of shared memory.
+//! Sleeping on a word of memory, which processes may share.
 #![expect(unsafe_code, reason = "the system call has no safe wrapper")]
 
 use std::ptr;
@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::libc::{self, FUTEX_WAIT, FUTEX_WAKE, SYS_futex, timespec};
 
 /// Sleeps while the word is `value`, at most that long: `ETIMEDOUT`. `EINTR` for a signal, `EAGAIN` for another value.
-pub(super) fn wait(word: &AtomicU32, value: u32, limit: Duration) -> Result<(), Errno> {
+pub(crate) fn wait(word: &AtomicU32, value: u32, limit: Duration) -> Result<(), Errno> {
     let limit = timespec {
         tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),
         tv_nsec: limit.subsec_nanos().into(),
@@ -29,7 +29,8 @@ pub(super) fn wait(word: &AtomicU32, value: u32, limit: Duration) -> Result<(), 
     Errno::result(result).map(drop)
 }
 
-pub(super) fn wake(word: &AtomicU32) {
+/// Wakes all that sleep on the word.
+pub(crate) fn wake(word: &AtomicU32) {
     // SAFETY: the call takes the word's address and does not touch the memory there. It cannot fail for a word that
     // is aligned and mapped.
     unsafe {
@@ -37,7 +38,7 @@ pub(super) fn wake(word: &AtomicU32) {
             SYS_futex,
             word.as_ptr(),
             FUTEX_WAKE,
-            1,
+            i32::MAX,
             ptr::null::<timespec>(),
             ptr::null::<u32>(),
             0_u64,
