@@ -472,10 +472,11 @@ fn file_truncated_at_any_length_is_refused() {
 }
 
 #[test]
-fn file_with_any_one_bit_flipped_keeps_the_promises() {
+fn file_with_one_bit_flipped_keeps_the_promises() {
     for mut file in sound() {
         for at in 0..file.len() {
-            for bit in 0..8 {
+            // Two of each byte, others in each: all eight take minutes, and the fuzz target turns them, too.
+            for bit in [at % 8, (at + 5) % 8] {
                 file[at] ^= 1 << bit;
                 check(&file);
                 file[at] ^= 1 << bit;

@@ -119,9 +119,9 @@ mod tests {
         for (why, is_missing, message) in [
             (ClientError::Errno(Errno::EBUSY), false, "another file of the device cannot be had: EBUSY"),
             (
-                ClientError::Unknown(-24),
+                ClientError::Unknown(-23),
                 false,
-                "another file of the device cannot be had: Too many open files (os error 24)",
+                "another file of the device cannot be had: Too many open files in system (os error 23)",
             ),
             (
                 ClientError::Errno(Errno::EACCES),

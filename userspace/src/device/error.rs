@@ -117,7 +117,7 @@ mod tests {
         for (code, errno, message) in [
             (2, Some(Errno::ENOENT), "another file cannot be had: ENOENT"),
             // The system's own, out of descriptors.
-            (24, None, "another file cannot be had: Too many open files (os error 24)"),
+            (23, None, "another file cannot be had: Too many open files in system (os error 23)"),
         ] {
             let failed = Error::Failed { what: "another file".to_owned(), code };
             assert_eq!((failed.errno(), failed.to_string().as_str()), (errno, message));
