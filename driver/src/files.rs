@@ -2,7 +2,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -168,7 +168,7 @@ impl<B: Bus> Files for Driver<B> {
         Ok(Arc::clone(self.hardware.contexts().arena(file).ok_or(Errno::ENODEV)?.file()))
     }
 
-    fn retire_to(&mut self, sink: Sender<Arc<OwnedFd>>) {
+    fn retire_to(&mut self, sink: SyncSender<Arc<OwnedFd>>) {
         self.hardware.contexts_mut().retire_to(sink);
     }
 

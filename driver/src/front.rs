@@ -11,7 +11,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -128,9 +128,9 @@ pub trait Files {
     /// As for attaching a context: `EBUSY` if none is free; `ENOMEM`.
     fn arena(&mut self, file: FileId) -> Result<Arc<OwnedFd>, Errno>;
 
-    /// From now on the memory that no file has any more goes to `sink`, for the front to close it where it holds nothing up. To close
-    /// the last descriptor of some gigabytes takes seconds.
-    fn retire_to(&mut self, sink: Sender<Arc<OwnedFd>>);
+    /// From now on the memory that no file has any more goes to `sink` while that has room, for the front to close it where it holds
+    /// nothing up. To close the last descriptor of some gigabytes takes seconds.
+    fn retire_to(&mut self, sink: SyncSender<Arc<OwnedFd>>);
 
     /// True if calls have left something that the device does not know of yet: requests that were submitted, or that may
     /// start because a file was closed.

@@ -16,7 +16,7 @@ mod waiting_line;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::hw::dart::pte::PteFormat;
@@ -95,7 +95,7 @@ pub struct Contexts {
     of: BTreeMap<FileId, Member>,
     line: Line,
     /// Where the memory of files goes that have given their contexts back.
-    sink: Option<Sender<Arc<OwnedFd>>>,
+    sink: Option<SyncSender<Arc<OwnedFd>>>,
 }
 
 #[derive(Debug)]
@@ -104,8 +104,8 @@ struct Member {
     /// The arena that its buffers lie in, by the context's number and by the bus's.
     store: StoreId,
     arena: ArenaId,
-    /// The same arena's file: all else of the arena goes before it.
-    memory: Arc<OwnedFd>,
+    /// The same arena's file, if others may close it: all else of the arena goes before it.
+    memory: Option<Arc<OwnedFd>>,
 }
 
 #[derive(Debug)]
@@ -195,7 +195,7 @@ impl Contexts {
     }
 
     /// From now on the memory of a file that gives its context back goes to `sink`; without one it is closed at once.
-    pub(crate) fn retire_to(&mut self, sink: Sender<Arc<OwnedFd>>) {
+    pub(crate) fn retire_to(&mut self, sink: SyncSender<Arc<OwnedFd>>) {
         self.sink = Some(sink);
     }
 
@@ -300,8 +300,8 @@ impl Contexts {
         };
         // A file that asked to share also shares the arena, so there is one for all.
         let (store, arena) = (StoreId::FIRST, ArenaId::of(context));
-        let memory = self.space(context).and_then(|space| space.arena(store)).map(Arena::file);
-        let memory = Arc::clone(memory.ok_or(Error::NoneFree(self.count))?);
+        let memory = self.space(context).and_then(|space| space.arena(store));
+        let memory = memory.ok_or(Error::NoneFree(self.count))?.retirable();
         self.of.insert(file, Member { context, store, arena, memory });
         Ok(Attached { context, sharers: self.sharers(context) })
     }
@@ -357,9 +357,9 @@ impl Contexts {
                 }
             }
         }
-        if let Some(sink) = &self.sink {
-            // A front that takes none any more has it closed here.
-            let _ = sink.send(memory);
+        if let Some((sink, memory)) = self.sink.as_ref().zip(memory) {
+            // If the front has as many as it takes, or takes none any more, this one is closed here.
+            let _ = sink.try_send(memory);
         }
         Ok(())
     }

@@ -1379,7 +1379,7 @@ struct drm_ane_mover {
  *
  * ENOENT: the file has no context.
  *
- * EBUSY: the file still has buffers, programs or requests, or a process still maps a buffer of it.
+ * EBUSY: the file still has buffers, programs or requests, or, with aned, mappings by MAP.
  */
 #define DRM_IOCTL_ANE_CONTEXT_DETACH \
 	_IOWR('d', 0x82, struct drm_ane_context_detach)

@@ -59,6 +59,12 @@ struct Inner {
 }
 
 impl Arena {
+    /// Its file, for somebody to close after all else of it is gone. `None` if its pages come from a pool: the next arena is made
+    /// of these, so that they have to be back before.
+    pub(crate) fn retirable(&self) -> Option<Arc<OwnedFd>> {
+        (self.0.zeroing == Zeroing::Punch).then(|| Arc::clone(&self.0.file))
+    }
+
     /// Sparse, sealed memory of `bytes` bytes, which the device will know at `at` and behind.
     pub fn new(at: PhysAddr, bytes: u64) -> Result<Self, MemoryError> {
         let file = sealed(bytes).map_err(|why| unavailable(bytes, why))?;
@@ -238,6 +244,7 @@ mod tests {
             Stretch { offset: PAGE, at: PhysAddr(2 * PAGE), bytes: 3 * PAGE },
         ];
         let arena = Arena::over(file, stretches, Zeroing::Write).unwrap();
+        assert!(arena.retirable().is_none(), "its pages are back when it is gone");
         assert_eq!(arena.physical(PAGE - 1), Some(PhysAddr(9 * PAGE - 1)));
         assert_eq!(arena.physical(PAGE), Some(PhysAddr(2 * PAGE)));
         assert_eq!(arena.physical(4 * PAGE - 1), Some(PhysAddr(5 * PAGE - 1)));

@@ -7,8 +7,6 @@
 //! reach the mappings of the others. Its bytes are in an arena of its own, so its descriptor shows the others nothing,
 //! and its buffers go with it.
 
-use std::sync::Arc;
-
 use ane_uapi::hw::dart::iso::ContextId;
 use ane_uapi::ioctl::context::ContextPolicy;
 use ane_uapi::ioctl::errno::Errno;
@@ -47,7 +45,7 @@ impl Contexts {
             Err(why) => return Err(why.into()),
         };
         let Some(slot) = &mut self.slots[context] else { return Err(refused) };
-        let memory = Arc::clone(arena.file());
+        let memory = arena.retirable();
         let store = slot.space.join(arena);
         slot.files = slot.files.saturating_add(1);
         self.of.insert(file, Member { context, store, arena: id, memory });

@@ -1,7 +1,7 @@
 //! A context and what keeps it.
 
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 
 use ane_uapi::hw::usage::Usage;
 use ane_uapi::ioctl::buffer::{BO_CREATE, BoCreate};
@@ -41,7 +41,7 @@ fn context_is_not_given_back_while_a_process_maps_a_buffer_of_it() {
 #[test]
 fn memory_of_a_file_that_is_closed_is_left_to_the_front_as_it_was() {
     let (mut driver, _) = driver();
-    let (sink, retired) = channel();
+    let (sink, retired) = sync_channel(1);
     driver.retire_to(sink);
     let file = open(&mut driver);
     let offset = buffer(&mut driver, file).map_offset;

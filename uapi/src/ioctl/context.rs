@@ -71,7 +71,7 @@ ioctls! {
     /// Gives the file's context back.
     CONTEXT_DETACH 0x82 "DRM_IOCTL_ANE_CONTEXT_DETACH", ReadWrite, ContextDetach {
         ENOENT "the file has no context.";
-        EBUSY "the file still has buffers, programs or requests, or a process still maps a buffer of it.";
+        EBUSY "the file still has buffers, programs or requests, or, with aned, mappings by MAP.";
     }
 }
 

@@ -337,8 +337,9 @@ impl<F: Files> Calls<F> {
 
     fn release(&mut self, file: FileId) {
         if let Some(owner) = self.shared.release(file) {
-            self.shares.give_file(owner);
+            // Which ends its requests, and with them the pipes of its user.
             self.driver.close(file);
+            self.shares.give_file(owner);
         }
     }
 }

@@ -41,7 +41,7 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,9 @@ const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Events that one look at the descriptors brings; the rest come with the next.
 const EVENTS: usize = 64;
+
+/// Memory of files that waits to be closed, which keeps a descriptor for each.
+const RETIRED_MAX: usize = 16;
 
 pub struct Settings<F> {
     /// The users that may connect.
@@ -251,9 +254,10 @@ impl<F: Files> Server<F> {
         Ok(self.calls.driver)
     }
 
-    /// Has memory of clients closed on a thread that does nothing else, which ends with the driver.
+    /// Has memory of clients closed on a thread that does nothing else, which ends with the driver. A client that fills and leaves
+    /// memory faster than that closes it has the rest closed on this one, where its time counts.
     fn retire_elsewhere(&mut self) -> std::io::Result<()> {
-        let (sink, retired) = channel();
+        let (sink, retired) = sync_channel(RETIRED_MAX);
         self.calls.driver.retire_to(sink);
         thread::Builder::new()
             .name("retire".to_owned())

@@ -31,7 +31,12 @@ struct Share {
     files: usize,
     /// The ends of pipes that the driver has, or had.
     signals: Vec<Weak<OwnedFd>>,
+    /// Where so many are listed, those that the driver had are left out.
+    sweep_at: usize,
 }
+
+/// Pipes that are listed without a look at whether they are still there.
+const LISTED: usize = 256;
 
 impl Share {
     fn is_empty(&self) -> bool {
@@ -52,7 +57,7 @@ impl Shares {
 
     /// The shares of a daemon that may have this many descriptors. A pipe needs one of them once its client has the other end.
     fn of(descriptors: u64) -> Self {
-        let signals_max = usize::try_from(descriptors / 4).unwrap_or(usize::MAX);
+        let signals_max = usize::try_from(descriptors.min(UNLIMITED) / 4).unwrap_or(usize::MAX);
         Self { users: HashMap::new(), files: 0, signals_max }
     }
 
@@ -88,8 +93,14 @@ impl Shares {
     /// One more pipe for a user.
     pub(super) fn remember_signal(&mut self, user: User, writer: Weak<OwnedFd>) {
         // Root can have as many as there are, and is not counted.
-        if !user.is_privileged {
-            self.users.entry(user.id).or_default().signals.push(writer);
+        if user.is_privileged {
+            return;
+        }
+        let share = self.users.entry(user.id).or_default();
+        share.signals.push(writer);
+        if share.signals.len() > share.sweep_at.max(LISTED) {
+            share.signals.retain(|writer| !is_over(writer));
+            share.sweep_at = share.signals.len().saturating_mul(2);
         }
     }
 
@@ -122,6 +133,16 @@ mod tests {
         assert_eq!(shares.take_file(STRANGER), Ok(()));
         (0..taken).for_each(|_| shares.give_file(STRANGER));
         assert!(shares.users.is_empty() && shares.files == 0, "nothing is kept of who has nothing");
+    }
+
+    #[test]
+    fn pipes_that_are_over_are_not_kept_however_many_there_may_be() {
+        let mut shares = Shares::of(u64::MAX);
+        let alive = open(&mut shares, STRANGER, 10);
+        (0..10 * LISTED).for_each(|_| drop(open(&mut shares, STRANGER, 1)));
+        let listed = &shares.users[&STRANGER.id].signals;
+        assert!(listed.len() <= LISTED + 1, "{}", listed.len());
+        assert_eq!(listed.iter().filter(|writer| !is_over(writer)).count(), alive.len());
     }
 
     /// Has a user open so many pipes.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -159,7 +159,7 @@ impl Files for Fake {
         Ok(Arc::clone(arena))
     }
 
-    fn retire_to(&mut self, _: Sender<Arc<OwnedFd>>) {}
+    fn retire_to(&mut self, _: SyncSender<Arc<OwnedFd>>) {}
 
     fn has_queued(&self) -> bool {
         false
