@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ impl Files for Remote {
         self.client.arena(number(file)).map(Arc::new).map_err(|why| why.errno())
     }
 
-    fn retire_to(&mut self, _: Sender<Arc<OwnedFd>>) {}
+    fn retire_to(&mut self, _: SyncSender<Arc<OwnedFd>>) {}
 
     fn has_queued(&self) -> bool {
         false
