@@ -2,6 +2,7 @@
 
 use ane::model::execute;
 use ane::model::network::{Array, Value};
+use ane::tensor::nearest_half;
 use ane_tests::model::Attribute::{self, Integer, Integers, Single, Text};
 use ane_tests::model::Onnx;
 
@@ -69,6 +70,62 @@ fn local_response_of_ordinary_activations_is_not_zero() {
     }
     let size = problems(&of("LRN", &[1, 8, 1, 1], &[("size", Integer(0))]).finish());
     assert!(size[0].to_string().contains("size is 0"), "{}", size[0]);
+}
+
+/// Holds the response of `x`, a list of channels, against the standard's formula.
+fn responds(x: Vec<f64>, size: i64, (alpha, beta, bias): (f32, f32, f32), most: f64) {
+    let attributes =
+        [("size", Integer(size)), ("alpha", Single(alpha)), ("beta", Single(beta)), ("bias", Single(bias))];
+    let net = of("LRN", &[1, x.len() as i64, 1, 1], &attributes);
+    let wanted = local_response(&x, size as usize, (alpha.into(), beta.into(), bias.into()));
+    let x = Array::new(vec![1, x.len(), 1, 1], x).unwrap();
+    is_near(&result(&net, &x), &wanted, most);
+}
+
+/// The magnitudes of channels: from `largest` down to an eighth of it, of both signs.
+fn channels(count: usize, largest: f64) -> Vec<f64> {
+    let each =
+        |at: usize| largest * (1 + at * 5 % 8) as f64 / 8.0 * if at.is_multiple_of(3) { -1.0 } else { 1.0 };
+    (0..count).map(|at| nearest_half(each(at)).to_f64()).collect()
+}
+
+#[test]
+fn local_response_of_large_alpha_is_finite() {
+    for largest in [0.05, 1.0, 64.0, 100.0, 180.0] {
+        responds(channels(16, largest), 11, (11.0, 0.5, 1.0), 0.006);
+        responds(vec![largest; 16], 11, (11.0, 0.5, 1.0), 0.006);
+    }
+}
+
+#[test]
+fn local_response_with_alpha_of_its_size_is_the_length() {
+    for largest in [1.0, 30.0, 100.0] {
+        responds(channels(12, largest), 23, (23.0, 0.5, 1e-6), 0.006);
+    }
+}
+
+#[test]
+fn local_response_of_small_bias_keeps_it() {
+    for largest in [0.02, 0.1, 1.0, 100.0] {
+        responds(channels(16, largest), 5, (1e-4, 0.5, 1e-5), 0.006);
+        responds(channels(16, largest), 5, (1e-6, 0.75, 1e-4), 0.006);
+    }
+}
+
+#[test]
+fn local_response_of_large_bias_keeps_its_addend() {
+    for largest in [1.0, 1000.0] {
+        responds(channels(16, largest), 5, (1.0, 0.5, 1e6), 0.006);
+    }
+}
+
+#[test]
+fn local_response_as_of_alexnet_agrees() {
+    for bias in [1.0, 2.0] {
+        for largest in [1.0, 20.0, 100.0, 300.0] {
+            responds(channels(32, largest), 5, (1e-4, 0.75, bias), 0.006);
+        }
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod quantized;
 mod recurrent;
 mod reduce;
 mod resize;
+mod response;
 mod single_elements;
 mod whole;
 mod window;
@@ -116,6 +117,7 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
         linear::call,
         quantized::call,
         window::call,
+        response::call,
         normal::call,
         attention::call,
         recurrent::call,
