@@ -33,7 +33,9 @@ pub(super) enum AutoPad {
 impl AutoPad {
     pub(super) fn of(call: &Call<'_, '_>) -> Result<Self, Why> {
         Ok(match call.text("auto_pad", "NOTSET")?.as_str() {
-            "NOTSET" => Self::NotSet,
+            // Some exporters write the text that is not set.
+            // Some writers give each attribute, and this one has no value then.
+            "NOTSET" | "" => Self::NotSet,
             "SAME_UPPER" => Self::SameUpper,
             "SAME_LOWER" => Self::SameLower,
             "VALID" => Self::Valid,
