@@ -168,3 +168,13 @@ fn table_that_is_looked_through_is_work_before_it_is() {
     let why = told(&net.finish());
     assert!(why.starts_with("Gather") && why.contains("more than 2^32 products"), "{why}");
 }
+
+#[test]
+fn matrix_of_neighbouring_channels_is_work_before_it_is_made() {
+    let mut net = tired();
+    let x = net.input("many", &[1, 2048, 1, 1]);
+    net.node_to("LRN", &[&x], "response", &[("size", Integer(4095))]);
+    net.output("response", &[1, 2048, 1, 1]);
+    let why = told(&net.finish());
+    assert!(why.starts_with("LRN") && why.contains("more than 2^32 products"), "{why}");
+}
