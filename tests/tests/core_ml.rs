@@ -147,6 +147,44 @@ fn indices_of_the_run_pick_rows_of_a_table() {
     assert_eq!(ran(&compiled, &Array::list([2.0, 0.0, 3.0])).values(), [5.0, 6.0, 1.0, 2.0, 7.0, 8.0]);
 }
 
+/// A program that looks up in a constant table, and what follows.
+fn looked_up(kind: &str, table: &str, behind: &str) -> String {
+    let body = format!(
+        r#"
+            tensor<{kind}, [4]> t = const()[name = string("t"), val = tensor<{kind}, [4]>({table})];
+            tensor<{kind}, [3]> rows = gather(axis = int32(0), indices = ids, x = t)[name = string("rows")];
+            {behind}"#
+    );
+    function("tensor<int32, [3]> ids", &body, "y")
+}
+
+#[test]
+fn indices_of_the_run_pick_whole_numbers_and_truths() {
+    let cast = r#"tensor<fp16, [3]> y = cast(dtype = string("fp16"), x = rows)[name = string("y")];"#;
+    let again = r#"
+            tensor<fp16, [4]> w = const()[name = string("w"), val = tensor<fp16, [4]>([5, 6, 7, 8])];
+            tensor<fp16, [3]> y = gather(axis = int32(0), indices = rows, x = w)[name = string("y")];"#;
+    for (program, wanted) in [
+        (looked_up("int32", "[3, 2000, -7, 1]", cast), [-7.0, 3.0, 1.0]),
+        (looked_up("bool", "[true, false, false, true]", cast), [0.0, 1.0, 1.0]),
+        (looked_up("int32", "[3, 2, 1, 0]", again), [6.0, 8.0, 5.0]),
+    ] {
+        let compiled = text(&program, &Options::default());
+        assert_eq!(ran(&compiled, &Array::list([2.0, 0.0, 3.0])).values(), wanted, "{program}");
+    }
+    let output = looked_up("int32", "[3, 2000, -7, 1]", "").replace("-> (y)", "-> (rows)");
+    let compiled = text(&output, &Options::default());
+    assert_eq!(ran(&compiled, &Array::list([1.0, 1.0, 2.0])).values(), [2000.0, 2000.0, -7.0]);
+}
+
+#[test]
+fn table_of_whole_numbers_that_no_half_is_is_refused() {
+    let cast = r#"tensor<fp16, [3]> y = cast(dtype = string("fp16"), x = rows)[name = string("y")];"#;
+    let program = looked_up("int32", "[1, 2, 2049, 4]", cast);
+    let refused = compile(program.as_bytes(), &Options::default()).unwrap_err().to_string();
+    assert!(refused.contains("2049, which no half is"), "{refused}");
+}
+
 #[test]
 fn long_table_is_refused_and_its_rows_can_be_an_input() {
     let mut rows = vec!["0"; 2049];

@@ -330,3 +330,18 @@ fn norm_of_a_last_window_that_is_not_full_has_no_more_than_its_elements() {
         assert!((seen - wanted).abs() < 0.02, "{seen}, {wanted}");
     }
 }
+
+#[test]
+fn word_for_padding_that_is_empty_leaves_the_given_padding() {
+    let of = |word: &'static str| {
+        let mut net = Onnx::new(1);
+        let x = net.input("x", &[1, 1, 4, 4]);
+        let kernel = ("kernel_shape", Integers(vec![2, 2]));
+        let pads = ("pads", Integers(vec![1, 0, 0, 1]));
+        net.node_to("MaxPool", &[&x], "y", &[kernel, pads, ("auto_pad", Text(word))]);
+        net.output("y", &[1, 1, 4, 4]);
+        compiled(&net.finish()).network.nodes
+    };
+    let operations = |word| of(word).into_iter().map(|node| node.operation).collect::<Vec<_>>();
+    assert_eq!(operations(""), operations("NOTSET"));
+}

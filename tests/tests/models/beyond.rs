@@ -2,10 +2,11 @@
 
 use ane::model::execute;
 use ane::model::network::{Array, Value};
+use ane::tensor::nearest_half;
 use ane_tests::model::Attribute::{self, Integer, Integers, Single, Text};
 use ane_tests::model::Onnx;
 
-use super::{compiled, device, exact, problems};
+use super::{compiled, device, exact, problems, random};
 
 /// Holds a model's result on `x` against double precision, within a part of its largest element.
 fn agrees(net: &Onnx, x: &Array, most: f64) {
@@ -71,6 +72,75 @@ fn local_response_of_ordinary_activations_is_not_zero() {
     assert!(size[0].to_string().contains("size is 0"), "{}", size[0]);
 }
 
+/// Holds the response of `x`, a list of channels, against the standard's formula.
+fn responds(x: Vec<f64>, size: i64, (alpha, beta, bias): (f32, f32, f32), most: f64) {
+    let attributes =
+        [("size", Integer(size)), ("alpha", Single(alpha)), ("beta", Single(beta)), ("bias", Single(bias))];
+    let net = of("LRN", &[1, x.len() as i64, 1, 1], &attributes);
+    let wanted = local_response(&x, size as usize, (alpha.into(), beta.into(), bias.into()));
+    let x = Array::new(vec![1, x.len(), 1, 1], x).unwrap();
+    is_near(&result(&net, &x), &wanted, most);
+}
+
+/// The magnitudes of channels: from `largest` down to an eighth of it, of both signs.
+fn channels(count: usize, largest: f64) -> Vec<f64> {
+    let each =
+        |at: usize| largest * (1 + at * 5 % 8) as f64 / 8.0 * if at.is_multiple_of(3) { -1.0 } else { 1.0 };
+    (0..count).map(|at| nearest_half(each(at)).to_f64()).collect()
+}
+
+#[test]
+fn local_response_of_large_alpha_is_finite() {
+    for largest in [0.05, 1.0, 64.0, 100.0, 180.0] {
+        responds(channels(16, largest), 11, (11.0, 0.5, 1.0), 0.006);
+        responds(vec![largest; 16], 11, (11.0, 0.5, 1.0), 0.006);
+    }
+}
+
+#[test]
+fn local_response_with_alpha_of_its_size_is_the_length() {
+    for largest in [0.1, 1.0, 30.0, 100.0] {
+        responds(channels(12, largest), 23, (23.0, 0.5, 1e-6), 0.006);
+    }
+}
+
+#[test]
+fn local_response_over_long_lists_of_channels_is_a_product() {
+    for (count, largest) in [(64, 0.5), (64, 100.0), (300, 1.0)] {
+        responds(channels(count, largest), 2 * count as i64 - 1, (1.0, 0.5, 1.0), 0.006);
+        responds(channels(count, largest), 40, (40.0, 0.5, 1.0), 0.006);
+    }
+    // More than there may be tasks.
+    responds(channels(2500, 1.0), 4999, (4999.0, 0.5, 1.0), 0.006);
+    let many = compiled(&of("LRN", &[1, 256, 4, 4], &[("size", Integer(511))]).finish());
+    let tasks: usize = many.steps.iter().map(|step| step.tasks.len()).sum();
+    assert!(tasks < 30, "{tasks}");
+}
+
+#[test]
+fn local_response_of_small_bias_keeps_it() {
+    for largest in [0.02, 0.1, 1.0, 100.0] {
+        responds(channels(16, largest), 5, (1e-4, 0.5, 1e-5), 0.006);
+        responds(channels(16, largest), 5, (1e-6, 0.75, 1e-4), 0.006);
+    }
+}
+
+#[test]
+fn local_response_of_large_bias_keeps_its_addend() {
+    for largest in [1.0, 1000.0] {
+        responds(channels(16, largest), 5, (1.0, 0.5, 1e6), 0.006);
+    }
+}
+
+#[test]
+fn local_response_as_of_alexnet_agrees() {
+    for bias in [1.0, 2.0] {
+        for largest in [1.0, 20.0, 100.0, 300.0] {
+            responds(channels(32, largest), 5, (1e-4, 0.75, bias), 0.006);
+        }
+    }
+}
+
 #[test]
 fn local_response_of_an_image_agrees() {
     let lines = Array::from_fn(vec![2, 6, 3, 5], |at| (at as f64 - 90.0) / 2.0).unwrap();
@@ -86,9 +156,15 @@ fn local_response_over_many_channels_is_compiled_at_once() {
 
 #[test]
 fn mean_of_a_window_is_finite_where_the_sum_is_not() {
-    for (kernel, value) in
-        [([2, 2], 20000.0), ([3, 3], 30000.0), ([7, 7], 669.0), ([7, 7], 30000.0), ([13, 13], 1.5)]
-    {
+    for (kernel, value) in [
+        ([2, 2], 20000.0),
+        ([3, 3], 14000.0),
+        ([5, 6], 4000.0),
+        ([7, 7], 9000.0),
+        ([13, 13], 5000.0),
+        ([1, 31], 4000.0),
+        ([1, 64], 8000.0),
+    ] {
         let dims = [1, 1, kernel[0], kernel[1]];
         let extents = dims.map(|extent| extent as usize);
         let kernel = ("kernel_shape", Integers(kernel.to_vec()));
@@ -112,10 +188,52 @@ fn mean_of_a_large_window_keeps_small_elements() {
 
 #[test]
 fn root_of_squares_in_a_window_is_finite_where_they_are_not() {
-    for value in [0.02, 1.0, 200.0, 900.0] {
+    for value in [0.02, 1.0, 200.0, 700.0] {
         let kernel = ("kernel_shape", Integers(vec![2, 2]));
         agrees(&of("LpPool", &[1, 1, 3, 3], &[kernel]), &same(&[1, 1, 3, 3], value), 0.01);
     }
+}
+
+#[test]
+fn root_of_squares_in_a_large_window_keeps_small_elements() {
+    for value in [0.015, 0.03, 300.0] {
+        for kernel in [vec![7, 7], vec![1, 31]] {
+            let kernel = ("kernel_shape", Integers(kernel));
+            agrees(&of("LpPool", &[1, 1, 8, 33], &[kernel]), &same(&[1, 1, 8, 33], value), 0.004);
+        }
+    }
+}
+
+#[test]
+fn mean_of_a_window_over_three_axes_keeps_small_elements() {
+    let kernel = || ("kernel_shape", Integers(vec![8, 7, 7]));
+    let net = of("AveragePool", &[1, 1, 9, 8, 8], &[kernel()]);
+    let x = random(&[1, 1, 9, 8, 8], 3).map(|value| value.abs() / 1000.0);
+    agrees(&net, &x, 0.004);
+    agrees(&net, &same(&[1, 1, 9, 8, 8], 8000.0), 0.004);
+}
+
+#[test]
+fn mean_of_a_window_keeps_elements_of_some_thousandths() {
+    let normal = |dims: &[usize], seed: u64| {
+        let (a, b) = (random(dims, seed), random(dims, seed + 1));
+        let each = |at: usize| {
+            let (length, turn) = (a.values()[at].abs().max(1e-3), b.values()[at]);
+            nearest_half(0.005 * ((-2.0 * length.ln()).sqrt() * (turn * std::f64::consts::PI).cos()).abs())
+        };
+        Array::from_fn(dims.to_vec(), |at| each(at).to_f64()).unwrap()
+    };
+    for kernel in [vec![16], vec![31], vec![1, 16], vec![4, 4], vec![5, 5], vec![7, 7], vec![12, 12]] {
+        let dims: Vec<i64> = [1, 3].into_iter().chain(kernel.iter().map(|_| 40)).collect();
+        let extents: Vec<usize> = dims.iter().map(|&extent| extent as usize).collect();
+        let net = of("AveragePool", &dims, &[("kernel_shape", Integers(kernel))]);
+        for seed in [11, 21] {
+            agrees(&net, &normal(&extents, seed), 0.003);
+        }
+    }
+    let net = of("AveragePool", &[1, 1, 31], &[("kernel_shape", Integers(vec![31]))]);
+    // A quarter of it is three units of the array, and not nothing.
+    agrees(&net, &same(&[1, 1, 31], 0.0002), 0.1);
 }
 
 #[test]

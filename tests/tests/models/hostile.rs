@@ -158,3 +158,23 @@ fn matrix_of_a_running_sum_is_work_before_it_is_made() {
     let why = told(&net.finish());
     assert!(why.starts_with("CumSum") && why.contains("more than 2^32 products"), "{why}");
 }
+
+#[test]
+fn table_that_is_looked_through_is_work_before_it_is() {
+    let mut net = tired();
+    let (ids, table) = (net.whole_input("ids", &[3]), net.singles(&[2048, 2], &[1.0; 4096]));
+    net.node_to("Gather", &[&table, &ids], "rows", &[]);
+    net.output("rows", &[3, 2]);
+    let why = told(&net.finish());
+    assert!(why.starts_with("Gather") && why.contains("more than 2^32 products"), "{why}");
+}
+
+#[test]
+fn matrix_of_neighbouring_channels_is_work_before_it_is_made() {
+    let mut net = tired();
+    let x = net.input("many", &[1, 2048, 1, 1]);
+    net.node_to("LRN", &[&x], "response", &[("size", Integer(4095))]);
+    net.output("response", &[1, 2048, 1, 1]);
+    let why = told(&net.finish());
+    assert!(why.starts_with("LRN") && why.contains("more than 2^32 products"), "{why}");
+}

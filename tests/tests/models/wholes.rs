@@ -268,12 +268,54 @@ fn whole_numbers_that_doubles_do_not_hold_are_not_computed_with() {
         net.output("y", &[1]);
         net.finish()
     };
-    for (operator, a, b) in
-        [("Mod", (1 << 60) + 7, 1000), ("Mul", 1 << 40, 1 << 40), ("Sub", i64::MAX, 1), ("Add", 1, 1 << 53)]
-    {
+    for (operator, a, b) in [
+        ("Mod", (1 << 60) + 7, 1000),
+        ("Mul", 1 << 40, 1 << 40),
+        ("Sub", i64::MAX, 1 << 40),
+        ("Add", 1, 1 << 53),
+    ] {
         let told = problems(&of(operator, &[a], &[b]))[0].to_string();
         assert!(told.starts_with(operator) && told.contains("from 2^53 on"), "{told}");
     }
     // The smaller one of both is exact, and so is what is only moved.
     compiled(&of("Min", &[i64::MAX], &[3]));
+}
+
+#[test]
+fn end_that_is_computed_with_is_still_the_end() {
+    // Operator, operands, the step of the part, and which elements it has.
+    type Case<'a> = (&'a str, &'a [i64], i64, &'a [f64]);
+    let (forward, back): (&[f64], &[f64]) = (&[3.0, 4.0], &[3.0, 2.0, 1.0]);
+    let cases: [Case<'_>; 7] = [
+        ("Add", &[i64::MAX, 0], 1, forward),
+        ("Add", &[3, i64::MAX], 1, forward),
+        ("Sub", &[i64::MAX, 1], 1, forward),
+        ("Mul", &[i64::MAX, 1], 1, forward),
+        ("Mul", &[i64::MAX, -1], -1, back),
+        ("Neg", &[i64::MAX], -1, back),
+        ("Sub", &[1, i64::MAX], -1, back),
+    ];
+    for (operator, operands, step, wanted) in cases {
+        let mut net = Onnx::new(3);
+        let x = net.input("x", &[4]);
+        let operands: Vec<String> = operands.iter().map(|&operand| net.integers(&[operand])).collect();
+        let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
+        let end = net.node(operator, &operands, &[]);
+        let (start, axis, step) = (net.integers(&[2]), net.integers(&[0]), net.integers(&[step]));
+        net.node_to("Slice", &[&x, &start, &end, &axis, &step], "y", &[]);
+        net.output_of_any_shape("y");
+        let x = Array::list([1.0, 2.0, 3.0, 4.0]);
+        let seen = execute(&device(), &compiled(&net.finish()), &[x]).unwrap();
+        assert_eq!(seen[0].values(), wanted, "{operator}");
+    }
+}
+
+#[test]
+fn number_that_doubles_do_not_hold_is_no_end_below_2_to_the_62() {
+    let mut net = Onnx::new(3);
+    let (x, end, none) = (net.input("x", &[4]), net.integers(&[(1 << 53) + 1]), net.integers(&[0]));
+    let end = net.node("Add", &[&end, &none], &[]);
+    net.node_to("Slice", &[&x, &none, &end], "y", &[]);
+    net.output("y", &[4]);
+    assert!(problems(&net.finish())[0].to_string().contains("from 2^53 on"));
 }

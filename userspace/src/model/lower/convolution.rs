@@ -5,7 +5,6 @@ use half::f16;
 use super::held::Held;
 use super::stack::Shift;
 use super::taps::{self, Along, Kernel, Work};
-use super::window::shares;
 use super::{Lower, Why, maps, shape};
 use crate::build::{self, Channels, Limit, Lines, Padding, Tail, Weights};
 use crate::model::network::array::elements;
@@ -134,16 +133,17 @@ impl Lower<'_> {
         self.cut(whole, &cuts)
     }
 
-    /// The mean of a window: each channel by itself, with ones as weights.
+    /// The mean of a window: each channel by itself, with weights of `share`.
     pub(super) fn box_mean(
         &mut self,
         x: &Held,
         kernel: (usize, usize),
         stride: (usize, usize),
         padding: [usize; 4],
+        share: f64,
     ) -> Result<Held, Why> {
         let channels = x.dims[1];
-        let (share, rest) = shares((kernel.0 * kernel.1) as f64);
+        let rest = 1.0 / ((kernel.0 * kernel.1) as f64 * share);
         let flat = Flat {
             outputs: channels,
             reads: 1,

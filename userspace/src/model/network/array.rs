@@ -1,6 +1,6 @@
 //! Dense arrays of any rank in double precision: what is known of a model before it runs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::fault::Fault;
 
@@ -14,7 +14,44 @@ pub const RANK_MAX: usize = 12;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
     dims: Vec<usize>,
-    values: Arc<[f64]>,
+    elements: Arc<Elements>,
+}
+
+/// Elements that arrays of different extents share, and what was found in them: a small model may name a large constant often.
+#[derive(Debug)]
+struct Elements {
+    list: Box<[f64]>,
+    magnitudes: OnceLock<Magnitudes>,
+}
+
+/// The magnitudes of an array's elements. NaNs have none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::model) struct Magnitudes {
+    /// The largest, or 0.
+    pub(in crate::model) largest: f64,
+    /// The element of the smallest magnitude from 2^53 on: a double may stand for its neighbours too.
+    pub(in crate::model) inexact: Option<f64>,
+}
+
+impl Magnitudes {
+    fn of(list: &[f64]) -> Self {
+        const END: f64 = (1_u64 << 53) as f64;
+        let largest = list.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+        let beyond = list.iter().copied().filter(|value| value.abs() >= END);
+        Self { largest, inexact: beyond.reduce(|a, b| if b.abs() < a.abs() { b } else { a }) }
+    }
+}
+
+impl PartialEq for Elements {
+    fn eq(&self, other: &Self) -> bool {
+        self.list == other.list
+    }
+}
+
+impl FromIterator<f64> for Elements {
+    fn from_iter<T: IntoIterator<Item = f64>>(values: T) -> Self {
+        Self { list: values.into_iter().collect(), magnitudes: OnceLock::new() }
+    }
 }
 
 impl Array {
@@ -26,20 +63,25 @@ impl Array {
     pub fn new(dims: Vec<usize>, values: Vec<f64>) -> Result<Self, Fault> {
         let count = elements(&dims)?;
         if values.len() == count {
-            Ok(Self { dims, values: values.into() })
+            let elements = Elements { list: values.into(), magnitudes: OnceLock::new() };
+            Ok(Self { dims, elements: Arc::new(elements) })
         } else {
             Err(Fault::Length { dims, values: values.len() })
         }
     }
 
     pub fn scalar(value: f64) -> Self {
-        Self { dims: Vec::new(), values: Arc::new([value]) }
+        Self::of(Vec::new(), [value])
     }
 
     /// A list of numbers.
     pub fn list(values: impl IntoIterator<Item = f64>) -> Self {
-        let values: Arc<[f64]> = values.into_iter().collect();
-        Self { dims: vec![values.len()], values }
+        let elements: Elements = values.into_iter().collect();
+        Self { dims: vec![elements.list.len()], elements: Arc::new(elements) }
+    }
+
+    fn of(dims: Vec<usize>, values: impl IntoIterator<Item = f64>) -> Self {
+        Self { dims, elements: Arc::new(values.into_iter().collect()) }
     }
 
     /// The result of `value` for each place in the dense order.
@@ -49,7 +91,7 @@ impl Array {
     /// [`Fault::Elements`].
     pub fn from_fn(dims: Vec<usize>, value: impl FnMut(usize) -> f64) -> Result<Self, Fault> {
         let count = elements(&dims)?;
-        Ok(Self { dims, values: (0..count).map(value).collect() })
+        Ok(Self::of(dims, (0..count).map(value)))
     }
 
     /// Extent of each axis.
@@ -59,11 +101,16 @@ impl Array {
 
     /// The elements.
     pub fn values(&self) -> &[f64] {
-        &self.values
+        &self.elements.list
+    }
+
+    /// The magnitudes of the elements, which are looked at once however many arrays share them.
+    pub(in crate::model) fn magnitudes(&self) -> Magnitudes {
+        *self.elements.magnitudes.get_or_init(|| Magnitudes::of(self.values()))
     }
 
     pub fn only(&self) -> Option<f64> {
-        match self.values[..] {
+        match *self.values() {
             [value] => Some(value),
             _ => None,
         }
@@ -75,22 +122,22 @@ impl Array {
     ///
     /// [`Fault::Length`] where that are other numbers of elements.
     pub fn reshaped(&self, dims: Vec<usize>) -> Result<Self, Fault> {
-        if elements(&dims)? == self.values.len() {
-            Ok(Self { dims, values: Arc::clone(&self.values) })
+        if elements(&dims)? == self.values().len() {
+            Ok(Self { dims, elements: Arc::clone(&self.elements) })
         } else {
-            Err(Fault::Length { dims, values: self.values.len() })
+            Err(Fault::Length { dims, values: self.values().len() })
         }
     }
 
     /// Each element put through `f`.
     pub fn map(&self, f: impl Fn(f64) -> f64) -> Self {
-        Self { dims: self.dims.clone(), values: self.values.iter().map(|&value| f(value)).collect() }
+        Self::of(self.dims.clone(), self.values().iter().map(|&value| f(value)))
     }
 
     /// An array of `dims` whose element at each place is this one's at `at + place * steps` along each axis.
     pub(super) fn gather(&self, dims: &[usize], base: usize, steps: &[isize]) -> Result<Self, Fault> {
         let mut walk = Walk::new(dims, base, steps);
-        Self::from_fn(dims.to_vec(), |_| self.values.get(walk.next_place()).copied().unwrap_or(f64::NAN))
+        Self::from_fn(dims.to_vec(), |_| self.values().get(walk.next_place()).copied().unwrap_or(f64::NAN))
     }
 }
 
@@ -205,4 +252,21 @@ pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>, Fault> {
     };
     let dims: Option<Vec<usize>> = (0..rank).map(axis).collect();
     dims.ok_or_else(|| Fault::Broadcast { first: a.to_vec(), second: b.to_vec() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_that_arrays_share_are_looked_at_once() {
+        let array = Array::list([1.0, -(2_f64.powi(60)), 2_f64.powi(53), f64::NAN]);
+        let same = array.reshaped(vec![2, 2]).unwrap();
+        let wanted = Magnitudes { largest: 2_f64.powi(60), inexact: Some(2_f64.powi(53)) };
+        assert_eq!(array.magnitudes(), wanted);
+        assert_eq!(same.elements.magnitudes.get(), Some(&wanted));
+        let other = same.map(|value| value / 4096.0);
+        assert_eq!(other.elements.magnitudes.get(), None);
+        assert_eq!(other.magnitudes(), Magnitudes { largest: 2_f64.powi(48), inexact: None });
+    }
 }

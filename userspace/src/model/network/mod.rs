@@ -301,11 +301,10 @@ impl Network {
     ///
     /// [`Fault::Inexact`].
     pub(in crate::model) fn is_exact(&self, values: impl IntoIterator<Item = ValueId>) -> Result<(), Fault> {
-        const END: f64 = (1_u64 << 53) as f64;
         let of = |value: ValueId| self.values.get(value).filter(|value| value.kind == Kind::Integer);
         let known = values.into_iter().filter_map(of).filter_map(|value| value.constant.as_ref());
-        match known.flat_map(Array::values).find(|value| value.abs() >= END) {
-            Some(&value) => Err(Fault::Inexact { value }),
+        match known.filter_map(|array| array.magnitudes().inexact).next() {
+            Some(value) => Err(Fault::Inexact { value }),
             None => Ok(()),
         }
     }

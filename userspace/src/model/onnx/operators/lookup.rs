@@ -11,6 +11,7 @@ use crate::model::layers::Layers;
 use crate::model::network::operation::{JoinKind, Map};
 use crate::model::network::{Array, Kind, Operation, ValueId};
 use crate::model::problem::Why;
+use crate::tensor::nearest_half;
 
 /// Most rows of a table.
 const ROWS_MAX: usize = 2048;
@@ -58,14 +59,25 @@ fn filling(table: &Array) -> f64 {
     (14.0 - largest.log2().floor()).clamp(-1.0, 14.0).exp2()
 }
 
-/// The parts of `table` along `axis` that `indices`, whole numbers in halves, name.
+/// Refuses a table of whole numbers that halves do not hold: a row would be another one's.
+fn is_held(table: &Array) -> Result<(), Why> {
+    let is_other = |&&value: &&f64| nearest_half(value).to_f64() != value;
+    match table.values().iter().find(is_other) {
+        Some(value) => Err(Call::mode(format!("a table has the whole number {value:.0}, which no half is"))),
+        None => Ok(()),
+    }
+}
+
+/// The parts of `table` along `axis` that `indices`, whole numbers in halves, name. They are of the table's kind.
 pub(super) fn rows(
     call: &mut Call<'_, '_>,
     table: ValueId,
     axis: usize,
     indices: ValueId,
 ) -> Result<ValueId, Why> {
-    let (dims, own) = (call.dims(table), call.dims(indices));
+    let (dims, own, kind) = (call.dims(table), call.dims(indices), call.kind(table));
+    // A table of whole numbers that the run computes is in halves.
+    let table = call.network.halves_of(table).unwrap_or(table);
     let rows = dims[axis];
     if rows > ROWS_MAX {
         let (name, result) = (call.network.values[indices].name.clone(), call.name.to_owned());
@@ -83,8 +95,12 @@ pub(super) fn rows(
     let matrix = call.reshape(first, vec![rows, width])?;
     let taken = match call.network.known(matrix).cloned() {
         Some(known) => {
-            let scale = filling(&known);
             call.network.has_room(known.dims())?;
+            call.network.count_looks(known.values().len())?;
+            if kind == Kind::Integer {
+                is_held(&known)?;
+            }
+            let scale = filling(&known);
             let within = call.constant(known.map(|value| value * scale), Kind::Real);
             scaled_product(call, ones, within, scale.recip())?
         }
@@ -93,7 +109,15 @@ pub(super) fn rows(
     let apart = call.reshape(taken, [own.as_slice(), before, behind].concat())?;
     let (count, moved) = (own.len(), before.len());
     let back = (count..count + moved).chain(0..count).chain(count + moved..count + dims.len() - 1);
-    call.add(Operation::Permute(back.collect()), &[apart])
+    let moved = Operation::Permute(back.collect());
+    match kind {
+        Kind::Bool => call.add_as(moved, &[apart], kind),
+        Kind::Real => call.add(moved, &[apart]),
+        Kind::Integer => {
+            let halves = call.add(moved, &[apart])?;
+            Ok(call.network.whole(halves))
+        }
+    }
 }
 
 /// A row for each index, with a 1 at its place and 0 elsewhere.

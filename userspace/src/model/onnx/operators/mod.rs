@@ -6,6 +6,7 @@ mod attention;
 mod circular;
 mod earlier_versions;
 mod elementwise;
+mod ends;
 mod known_parts;
 mod linear;
 mod lookup;
@@ -16,6 +17,7 @@ mod quantized;
 mod recurrent;
 mod reduce;
 mod resize;
+mod response;
 mod single_elements;
 mod whole;
 mod window;
@@ -69,7 +71,7 @@ const IDLE: &[&str] = &[
 ];
 
 /// Operators that compute other whole numbers than they are given. The rest compare, choose or move them, and a number that only says
-/// "to the end" is as good as another.
+/// "to the end" is as good as another. [`ends`] says when it may be computed with.
 const COMPUTING: &[&str] = &[
     "Abs",
     "CumSum",
@@ -116,13 +118,14 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Result<Vec<ValueId>, Why> {
         linear::call,
         quantized::call,
         window::call,
+        response::call,
         normal::call,
         attention::call,
         recurrent::call,
         resize::call,
     ];
     earlier_versions::operands(call)?;
-    let is_computing = COMPUTING.contains(&call.node.operator.as_str());
+    let is_computing = COMPUTING.contains(&call.node.operator.as_str()) && !ends::stays_one(call);
     if is_computing {
         call.network.is_exact(call.inputs.iter().flatten().copied())?;
     }

@@ -2,7 +2,7 @@
 
 use super::{Call, Made, one};
 use crate::model::layers::Layers;
-use crate::model::network::operation::{JoinKind, Map, Window};
+use crate::model::network::operation::{Map, Window};
 use crate::model::network::{Operation, ValueId};
 use crate::model::problem::Why;
 
@@ -33,7 +33,9 @@ pub(super) enum AutoPad {
 impl AutoPad {
     pub(super) fn of(call: &Call<'_, '_>) -> Result<Self, Why> {
         Ok(match call.text("auto_pad", "NOTSET")?.as_str() {
-            "NOTSET" => Self::NotSet,
+            // Some exporters write the text that is not set.
+            // Some writers give each attribute, and this one has no value then.
+            "NOTSET" | "" => Self::NotSet,
             "SAME_UPPER" => Self::SameUpper,
             "SAME_LOWER" => Self::SameLower,
             "VALID" => Self::Valid,
@@ -90,7 +92,6 @@ pub(super) fn call(call: &mut Call<'_, '_>) -> Made {
             let roots = call.map(Map::SquareRoot, means)?;
             one(call.affine(roots, taps.sqrt() / SMALL, 0.0)?)
         }
-        "LRN" => local_response(call),
         _ => Ok(None),
     }
 }
@@ -176,51 +177,4 @@ fn window(call: &Call<'_, '_>, x: ValueId, maximum: bool, counts: Counted) -> Re
         Counted::Kernel => padding.clone(),
     };
     Ok(Window { maximum, of_squares: false, kernel, stride, dilation, padding, positions, counted })
-}
-
-/// `x / (bias + alpha / size * sum of squares of neighbouring channels)^beta`.
-///
-/// Channels become rows, which takes no task, and the sum is that of a window along them. Operands are made so small before
-/// they are squared that the sum is about as large as what is added to the bias: squares of ordinary activations are beyond the array.
-fn local_response(call: &mut Call<'_, '_>) -> Made {
-    let x = call.x(0)?;
-    let &[_, channels, _, columns] = call.dims(x).as_slice() else {
-        return Err(Call::mode("the operand has not four axes"));
-    };
-    let told = call.integer("size", 1)?;
-    let size = usize::try_from(told).ok().filter(|&size| size > 0);
-    let size = size.ok_or_else(|| Call::mode(format!("size is {told}")))?;
-    let (alpha, beta, bias) =
-        (call.single("alpha", 1e-4)?, call.single("beta", 0.75)?, call.single("bias", 1.0)?);
-    // There is nothing to add beyond all channels.
-    let reach = channels.saturating_sub(1);
-    let sides = (((size - 1) / 2).min(reach), (size / 2).min(reach));
-    let taps = sides.0 + sides.1 + 1;
-    let share = alpha * taps as f64 / size as f64;
-    let small = power_near_root(share / bias.max(1.0));
-    let rows = call.add(Operation::Permute(vec![0, 2, 1, 3]), &[x])?;
-    let scaled = call.affine(rows, small, 0.0)?;
-    let squares = call.map(Map::Square, scaled)?;
-    let padding = vec![sides, (0, 0)];
-    let window = Window {
-        maximum: false,
-        of_squares: false,
-        kernel: vec![taps, 1],
-        stride: vec![1; 2],
-        dilation: vec![1; 2],
-        positions: vec![channels, columns],
-        counted: padding.clone(),
-        padding,
-    };
-    let means = call.add(Operation::Window(window), &[squares])?;
-    let means = call.add(Operation::Permute(vec![0, 2, 1, 3]), &[means])?;
-    let base = call.affine(means, share / (small * small), bias)?;
-    let exponent = call.scalar(-beta);
-    let factor = call.join(JoinKind::Power, base, exponent)?;
-    one(call.join(JoinKind::Multiply, x, factor)?)
-}
-
-/// The power of two nearest to the root of a number's magnitude, of those that halves hold.
-fn power_near_root(number: f64) -> f64 {
-    (number.abs().log2() / 2.0).round().clamp(-24.0, 15.0).exp2()
 }
