@@ -3,6 +3,7 @@
 //! * [`activations`]: functions of each element behind a convolution.
 //! * [`agree`]: those that agree.
 //! * [`beyond`]: sums whose parts leave the range of the array or of halves.
+//! * [`contradicted`]: operators that the standard does not have so.
 //! * [`empty`]: tensors without elements.
 //! * [`hostile`]: those that ask for numbers or work without bounds.
 //! * [`indexed`]: rows of tables by indices that the run is given.
@@ -24,6 +25,7 @@
 mod activations;
 mod agree;
 mod beyond;
+mod contradicted;
 mod empty;
 mod hostile;
 mod indexed;
