@@ -10,7 +10,7 @@ mod operands;
 use ane_uapi::hw::td::activation;
 use ane_uapi::hw::td::header::{Dependence, Flags, KernelBases, OperandBases};
 use ane_uapi::hw::td::kernel_dma::{self, CoeffBfrSize, CoeffDmaConfig, Master, StreamWord};
-use ane_uapi::hw::td::words::{ChipBytes, DmaBytes};
+use ane_uapi::hw::td::words::{ChipBytes, DmaBytes, DmaStride};
 
 pub(super) use common::{patch_width, work_tile};
 
@@ -175,11 +175,7 @@ fn kernel_dma(placed: &PlacedPass<'_>, neural: &Neural, descriptor: &mut Descrip
         // Both fit: the section is at most 2^32 bytes.
         descriptor
             .set_at(&kernel_dma::COEFF_DMA_CONFIG, channel, CoeffDmaConfig::from_bits(RUNS))
-            .set_at(
-                &kernel_dma::COEFF_BASE_ADDR,
-                channel,
-                DmaBytes::new().with_units(memory_units(chunk.base)),
-            )
+            .set_at(&kernel_dma::COEFF_BASE_ADDR, channel, memory_base(chunk.base))
             .set_at(&kernel_dma::COEFF_BFR_SIZE, channel, CoeffBfrSize::new().with_bytes(chunk.bytes as u32));
     }
 }
@@ -199,9 +195,14 @@ fn chunks(placed: &PlacedPass<'_>, neural: &Neural) -> Vec<Chunk> {
     }
 }
 
-/// The units of a number of bytes in memory, below 2^32.
-fn memory_units(bytes: u64) -> u32 {
-    (bytes >> 6) as u32
+/// The word of a base in memory, below 2^32.
+fn memory_base(bytes: u64) -> DmaBytes {
+    DmaBytes::new().with_units((bytes >> 6) as u32)
+}
+
+/// The word of a stride in memory, below 2^32.
+fn memory_stride(bytes: u64) -> DmaStride {
+    DmaStride::new().with_units((bytes >> 6) as u32)
 }
 
 /// The word of a number of bytes on chip, at most 2 MB.

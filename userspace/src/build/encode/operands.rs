@@ -9,7 +9,7 @@ use ane_uapi::hw::td::words::{ChipBytes, DmaBytes, DmaStride};
 use ane_uapi::register::Reg;
 
 use super::super::pass::Work;
-use super::{ChipWords, MemoryWords, PlacedPass, Side, chip_bytes, memory_units};
+use super::{ChipWords, MemoryWords, PlacedPass, Side, chip_bytes, memory_base, memory_stride};
 use crate::task::Descriptor;
 
 /// Switches of a source port that runs, with the cache hints of compilers; of one for source 2, whose enable stays
@@ -172,9 +172,9 @@ fn goes_straight_out(placed: &PlacedPass<'_>) -> bool {
 
 fn port((base, strides): &Port, memory: Option<MemoryWords>, descriptor: &mut Descriptor) {
     let Some(memory) = memory else { return };
-    descriptor.set(base, DmaBytes::new().with_units(memory_units(memory.base)));
+    descriptor.set(base, memory_base(memory.base));
     for (register, bytes) in strides.iter().zip([memory.row, memory.plane, memory.depth, memory.group]) {
-        descriptor.set(register, DmaStride::new().with_units(memory_units(bytes)));
+        descriptor.set(register, memory_stride(bytes));
     }
 }
 
