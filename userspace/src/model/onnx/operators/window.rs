@@ -33,8 +33,7 @@ pub(super) enum AutoPad {
 impl AutoPad {
     pub(super) fn of(call: &Call<'_, '_>) -> Result<Self, Why> {
         Ok(match call.text("auto_pad", "NOTSET")?.as_str() {
-            // Some exporters write the text that is not set.
-            // Some writers give each attribute, and this one has no value then.
+            // Some writers give each attribute, with an empty text where nothing is set.
             "NOTSET" | "" => Self::NotSet,
             "SAME_UPPER" => Self::SameUpper,
             "SAME_LOWER" => Self::SameLower,
