@@ -42,6 +42,10 @@ impl Refused {
 /// If another process has it, if it is something else, or if the system refuses a step.
 pub fn claim(path: &Path) -> Result<File, Refused> {
     let taken = || Refused::Taken { path: path.to_owned() };
+    // Beside a file of somebody else no lock is made.
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
+        return Err(Refused::NoSocket { path: path.to_owned() });
+    }
     let lock = lock(path).map_err(Refused::by_system("locking", &lock_path(path)))?.ok_or_else(taken)?;
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => Err(Refused::NoSocket { path: path.to_owned() }),

@@ -132,4 +132,15 @@ mod tests {
         drop(place);
         fs::remove_dir_all(&folder).unwrap();
     }
+
+    #[test]
+    fn file_of_somebody_else_keeps_its_place_and_has_no_lock_beside_it() {
+        let folder = folder();
+        let path = folder.join("notes");
+        fs::write(&path, "text").unwrap();
+        let outcome = Place::listen(&path, Access::default());
+        assert!(matches!(outcome, Err(PlaceError::Refused(Refused::NoSocket { .. }))), "{outcome:?}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -7,7 +7,7 @@
 use std::fs::OpenOptions;
 use std::process::{Command, Output};
 
-use ane_tests::command::{path, printed};
+use ane_tests::command::{path, printed, refused};
 
 use super::daemon::{AneDaemon, libc};
 use super::scratch::{Scratch, example};
@@ -191,6 +191,30 @@ fn timeline_that_does_not_fit_is_told() {
     assert_told(found.into());
     // Where there is room, it is kept.
     printed(&["run", &example(), "--trace", &place.work.at("whole")]);
+}
+
+/// `--force` means the files of an earlier run. A program that is read is seldom meant, and is lost.
+#[test]
+fn file_that_is_read_is_not_overwritten_either_by_force() {
+    let scratch = Scratch::new();
+    let program = scratch.file("a.anec", &std::fs::read(example()).expect("the tree has it"));
+    let text = scratch.file("a.txt", b"x = input 64x1x1\ny = softmax x\noutput y\n");
+    let model = scratch.file("a.onnx", &ane_tests::model::operators());
+    // By another path to the same file.
+    let link = scratch.at("link");
+    std::os::unix::fs::symlink(&text, &link).expect("it can be made");
+    let commands: [(&str, &[&str]); 4] = [
+        (&program, &["report", &program, "-o", &program, "--force"]),
+        (&program, &["sram", &program, "--svg", &program, "--force"]),
+        (&text, &["build", &text, "-o", &link, "--force"]),
+        (&model, &["compile", &model, "-o", &model, "--force"]),
+    ];
+    for (file, words) in commands {
+        let before = std::fs::read(file).expect("it is there");
+        let told = refused(1, words);
+        assert!(told.contains("is a file that is read"), "{words:?}: {told}");
+        assert_eq!(std::fs::read(file).expect("it is there"), before, "{words:?}");
+    }
 }
 
 /// A container's processes have the same numbers each time, so a later one finds what a killed one left.

@@ -57,6 +57,7 @@ pub(crate) fn run(args: &Build) -> Result<()> {
         }
         return files::print(page.as_bytes());
     };
+    files::check_is_other(output, [description])?;
     let name = files::name(description);
     let text = String::from_utf8(files::read(description)?)
         .map_err(|_| anyhow!("{name}: is no text"))

@@ -59,6 +59,7 @@ struct Report {
 const ELEMENTS_MAX: u64 = model::network::array::ELEMENTS_MAX;
 
 pub(crate) fn run(args: &Compile) -> Result<()> {
+    files::check_is_other(&args.output, [&args.model.model])?;
     let compiled = compiled(&args.model)?;
     let built = &compiled.built;
     files::save(&args.output, &compiled.to_anec()?, Existing::forced(args.force))?;

@@ -49,6 +49,7 @@ pub(crate) struct Report {
 }
 
 pub(crate) fn run(args: &Report) -> Result<()> {
+    files::check_is_other(&args.output, [&args.program].into_iter().chain(&args.other))?;
     let paths: Vec<&Path> =
         [&args.program].into_iter().chain(&args.other).map(|path| path.as_path()).collect();
     let names: Vec<String> = paths.iter().map(|path| files::name(path)).collect();

@@ -58,6 +58,9 @@ pub(crate) fn run(args: &Sram) -> Result<()> {
         let report = args.target.map_or_else(|| Occupancy::of_chip(args.chip), Occupancy::of_target);
         return show(args, &report);
     };
+    if let Some(picture) = &args.svg {
+        files::check_is_other(picture, [file])?;
+    }
     let name = files::name(file);
     let bytes = files::read(file)?;
     let program = files::program(file, &bytes)?;
