@@ -239,6 +239,21 @@ impl Drop for Daemon {
     }
 }
 
+/// Waits until a daemon has made its socket.
+///
+/// # Panics
+///
+/// If it ends before, or takes too long.
+pub fn wait_for_socket(socket: &Path, daemon: &mut Child) {
+    let end = Instant::now() + LIMIT;
+    while !socket.exists() {
+        let ended = daemon.try_wait().expect("it can be asked");
+        assert!(ended.is_none(), "the daemon has ended: {ended:?}");
+        assert!(Instant::now() < end, "the daemon makes no socket");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// A daemon that is killed and started again with the same socket. Dropping it ends it.
 pub struct RestartableDaemon {
     child: Child,
@@ -247,13 +262,15 @@ pub struct RestartableDaemon {
 }
 
 impl RestartableDaemon {
-    /// Starts a daemon; it may not listen yet.
+    /// Starts a daemon that listens.
     ///
     /// # Panics
     ///
-    /// If it does not start.
+    /// If it does not.
     pub fn start(socket: &Path) -> Self {
-        Self { child: Self::spawn(socket), socket: socket.to_owned() }
+        let mut daemon = Self { child: Self::spawn(socket), socket: socket.to_owned() };
+        wait_for_socket(socket, &mut daemon.child);
+        daemon
     }
 
     fn spawn(socket: &Path) -> Child {
@@ -275,7 +292,7 @@ impl RestartableDaemon {
         self.child.wait().expect("it was ours");
     }
 
-    /// Kills it and starts another.
+    /// Kills it and starts another, which may not listen yet.
     ///
     /// # Panics
     ///

@@ -3,7 +3,7 @@
 //! Registers are compared in the register file as each task leaves it. Those that have no effect on what is computed
 //! may differ, and each that does is named.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ane::build::{Axis, BuildError, Built, Convolution, Element, Graph, Shape, Weights, activation};
 use ane::container::{self, Program};
@@ -66,8 +66,10 @@ fn differing(built: &Built, apple: &Program<'_>) -> Vec<String> {
         assert_eq!(ours.kernels, theirs.kernels, "task {index}");
         assert_eq!(ours.links, theirs.links, "task {index}");
         assert_eq!(ours.locations, theirs.locations, "task {index}");
-        let names = ours.registers.iter().filter(|(name, value)| theirs.registers[*name] != **value);
-        differ.extend(names.map(|(name, _)| format!("{index} {name}")));
+        // What one of them leaves out differs, too.
+        let names: BTreeSet<_> = ours.registers.keys().chain(theirs.registers.keys()).collect();
+        let names = names.into_iter().filter(|name| ours.registers.get(*name) != theirs.registers.get(*name));
+        differ.extend(names.map(|name| format!("{index} {name}")));
     }
     differ
 }

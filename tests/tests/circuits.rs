@@ -79,18 +79,6 @@ fn pass_overwrites_on_chip_what_it_writes_and_clears_nothing() {
     assert!(after.contains(&0x2222));
 }
 
-/// Requirement: ENG-10
-#[test]
-fn request_accesses_neither_tile_l2_nor_kernel_memory() {
-    let mut runner = runner();
-    run(&mut runner, 0x3c00, |graph| sum_on_chip(graph, 8));
-    let inside = |region: Region, at: EngineOffset| region.range().contains(at);
-    for operation in runner.submission() {
-        let (Operation::Write(at, _) | Operation::Read(at)) = operation;
-        assert!(!inside(Region::TileL2, at) && !inside(Region::KernelMemory, at), "{operation:?}");
-    }
-}
-
 /// Three channels times a diagonal of `weight`.
 fn scale(graph: &mut Graph, weight: f32) {
     let x = graph.input("x", Shape::new(3, 1, 1)).unwrap();

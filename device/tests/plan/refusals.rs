@@ -214,6 +214,21 @@ fn element_counts_and_work_have_bounds() {
 }
 
 #[test]
+fn groups_and_depths_have_a_bound_together() {
+    let blamed = |channels: u32, groups: u32, depths: u32| {
+        let extents = [(0x00, 0x0001_0001), (0x14, 0x0001_0001), (0x0c, channels), (0x10, channels)];
+        let repeats = [(0x24, 0x0001_4000 | groups), (0x04, depths), (0x18, depths)];
+        planned(&[RELU, &extents, &repeats]).err().map(|verdict| (verdict.category, verdict.address))
+    };
+    // 2^27 - 2 elements, and 2^27 + 8189.
+    assert_ne!(blamed(16386, 8191, 1), Some((Category::Unsupported, 0x24)));
+    assert_eq!(blamed(16387, 8191, 1), Some((Category::Unsupported, 0x24)));
+    // 2^27 elements, and 2^14 more.
+    assert_ne!(blamed(1 << 14, 1, 1 << 13), Some((Category::Unsupported, 0x04)));
+    assert_eq!(blamed(1 << 14, 1, (1 << 13) + 1), Some((Category::Unsupported, 0x04)));
+}
+
+#[test]
 fn coefficients_have_bounds_although_channels_may_all_bring_the_same() {
     let many = [(0x0c, 0x1_0000), (0x10, 0x800)];
     assert_eq!(refusal(&[RELU, CONVOLUTION, &many]), (Category::Unsupported, 0x10, 0x1_ffff));

@@ -37,3 +37,32 @@ impl LimitArgs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        limits: LimitArgs,
+    }
+
+    #[test]
+    fn each_option_sets_the_limit_of_its_name_and_none_is_set_without() {
+        let of = |line: &[&str]| Line::parse_from([&["aned"], line].concat()).limits.limits();
+        let seconds = Duration::from_secs;
+        let none = Limits::default();
+        assert_eq!(of(&[]), none);
+        assert_eq!(of(&["--request-limit", "7"]), Limits { request_time: Some(seconds(7)), ..none });
+        assert_eq!(of(&["--request-tasks", "8"]), Limits { request_tasks: Some(8), ..none });
+        assert_eq!(of(&["--user-limit", "9"]), Limits { user_time: Some(seconds(9)), ..none });
+        assert_eq!(of(&["--user-tasks", "10"]), Limits { user_tasks: Some(10), ..none });
+        // A user cannot have more than the whole engine, nor an engine without time.
+        for refused in [["--user-limit", "61"], ["--user-limit", "0"], ["--request-tasks", "0"]] {
+            assert!(Line::try_parse_from([&["aned"], &refused[..]].concat()).is_err(), "{refused:?}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Convolutions through the whole device on two threads, beside what an M1 took for the same: goal A7.
 //!
-//! The M1's microseconds are those that `perf-goals` names: they were measured on machines of other people, and no run of
+//! The M1's microseconds are those that other people measured on their machines, and no run of
 //! this bench can repeat them. Ours are the clock's, from submission to event, the median of the rounds.
 //!
 //! Processors differ, and the M1 does not change with them. So each figure has beside it what this processor takes for nothing

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ane_tests::aned::Aned;
 use ane_tests::command;
-use ane_tests::daemon::Daemon;
+use ane_tests::daemon::{Daemon, wait_for_socket};
 use ane_tests::null_task::program;
 
 /// A field of the status of each thread of a process.
@@ -66,10 +66,7 @@ fn daemon_with_a_limit_on_memory_or_files_says_so_and_lives() {
     );
     let mut child =
         Command::new("bash").args(["-c", &start]).stderr(Stdio::piped()).spawn().expect("a shell");
-    while !socket.exists() {
-        assert!(child.try_wait().expect("it can be asked").is_none(), "it listens");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    wait_for_socket(&socket, &mut child);
     let ended = Command::new(command::path())
         .args(["demo", "--device", &format!("aned:{}", socket.display())])
         .output()
@@ -102,9 +99,7 @@ fn confined_daemon_with_a_device_of_its_own_computes_long_tasks() {
         .stderr(log)
         .spawn()
         .expect("it starts");
-    while !socket.exists() {
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    wait_for_socket(&socket, &mut daemon);
     let device = format!("aned:{}", socket.display());
     command::printed(&["run", model.to_str().expect("is text"), "--device", &device]);
     command::printed(&["demo", "--device", &device]);

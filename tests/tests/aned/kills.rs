@@ -108,9 +108,6 @@ fn run_until_done(clients: &mut Clients<Remote>, loaded: &Loaded, lost: &AtomicU
 fn device_killed_at_any_time_ends_every_request_with_a_name_and_is_found_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut device = RestartableDaemon::start(&folder.path().join("ane.sock"));
-    while !device.socket.exists() {
-        thread::yield_now();
-    }
     let daemon = Aned::start(&device.socket, &[]);
     let built = program(4);
     let (is_over, lost, runs) = (AtomicBool::new(false), AtomicU32::new(0), AtomicU32::new(0));

@@ -1,5 +1,6 @@
 //! Clients that are served side by side.
 
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
@@ -20,6 +21,7 @@ use ane_uapi::ioctl::buffer::{BO_MAP, BO_UNMAP, BoMap, BoUnmap};
 use ane_uapi::ioctl::errno::Errno;
 use half::f16;
 use nix::sys::signal::Signal;
+use nix::unistd::{Gid, Group};
 use zerocopy::FromZeros;
 
 fn halves(values: impl IntoIterator<Item = f32>) -> Vec<f16> {
@@ -232,4 +234,18 @@ fn stranger_is_told_so_and_gets_no_answer_whatever_the_permissions_of_the_socket
     let refusal = format!("user {} may not use this device", stranger::USER);
     assert!(heard.ends_with(&refusal), "{heard:?}");
     assert!(!heard.contains("ane-aned"), "{heard:?}");
+}
+
+#[test]
+fn socket_of_a_group_lets_in_its_users_and_no_others() {
+    let device = Daemon::start(&[]);
+    let group = Group::from_gid(Gid::from_raw(1)).expect("it can be asked").expect("there is a first group");
+    let daemon = Aned::start(&device.socket(), &["--group", &group.name]);
+    let socket = std::fs::metadata(daemon.socket()).expect("it is there");
+    assert_eq!((socket.mode() & 0o777, socket.gid()), (0o660, 1));
+    let Some(heard) = stranger::answer_to_group(&daemon.socket(), 1, "let me in") else { return };
+    let heard = heard.expect("the group may connect");
+    assert!(!heard.contains("may not use this device"), "{heard:?}");
+    let refused = stranger::answer_to_group(&daemon.socket(), 2, "let me in").expect("as before");
+    assert_eq!(refused, None, "another group may not connect");
 }

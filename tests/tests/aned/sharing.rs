@@ -80,9 +80,6 @@ fn arena_of_a_file_that_shares_a_context_shows_no_other_file_s_bytes() {
 fn device_that_is_found_again_reaches_every_arena() {
     let folder = tempfile::tempdir().unwrap();
     let mut device = RestartableDaemon::start(&folder.path().join("ane.sock"));
-    while !device.socket.exists() {
-        std::thread::yield_now();
-    }
     let daemon = Aned::start(&device.socket, &[]);
     let mut clients = daemon.clients();
     let all = silent(&mut clients, 12);

@@ -1,11 +1,13 @@
 //! The driver in front of the real device.
 
 mod buffers;
+mod checked_bus;
 mod companions;
 mod faults;
 mod legacy;
 mod loads;
 mod misuse;
+mod on_chip;
 mod power;
 mod programs;
 mod recovery;

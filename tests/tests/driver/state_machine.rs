@@ -25,7 +25,9 @@ use ane_uapi::ioctl::fault::{GET_FAULT, GetFault, RECOVER, Recover};
 use ane_uapi::ioctl::fence::{CANCEL, Cancel, FenceState};
 use ane_uapi::ioctl::number::Ioctl;
 use ane_uapi::ioctl::param::Param;
-use ane_uapi::ioctl::pool::{POOL_CREATE, POOL_DESTROY, POOL_TAKE, PoolCreate, PoolDestroy, PoolTake};
+use ane_uapi::ioctl::pool::{
+    POOL_CREATE, POOL_DESTROY, POOL_RECYCLE, POOL_TAKE, PoolCreate, PoolDestroy, PoolRecycle, PoolTake,
+};
 use ane_uapi::ioctl::program::{
     PROGRAM_CREATE, PROGRAM_DESTROY, ProgramBinding, ProgramBuffer, ProgramCreate, ProgramDestroy,
 };
@@ -37,6 +39,35 @@ use super::rig::{EmbeddedClients, MEMORY, ane, counter, inject, param, sum};
 
 const AT: u64 = 0x40_0000;
 const CLIENTS: usize = 8;
+
+/// The ways in which a request ends.
+const ENDS: [(&str, Counter); 4] = [
+    ("completed", Counter::Completed),
+    ("failed", Counter::Failed),
+    ("cancelled", Counter::Cancelled),
+    ("timed out", Counter::TimedOut),
+];
+
+/// Calls that random steps do now and then: a driver that refused one of them always would keep every promise below.
+const DONE: [Ioctl; 17] = [
+    BO_CREATE,
+    BO_MAP,
+    BO_UNMAP,
+    BO_PREMAP,
+    GEM_CLOSE,
+    POOL_CREATE,
+    POOL_RECYCLE,
+    POOL_TAKE,
+    POOL_DESTROY,
+    PROGRAM_CREATE,
+    PROGRAM_DESTROY,
+    SUBMIT_REQUEST,
+    SUBMIT_CHAIN,
+    CANCEL,
+    RECOVER,
+    CONTEXT_DETACH,
+    CONTEXT_ATTACH,
+];
 
 #[derive(Default)]
 struct ClientState {
@@ -53,16 +84,8 @@ struct StateMachine {
     clients: BTreeMap<FileId, ClientState>,
     random: Random,
     taken: u64,
-}
-
-/// Calls, whatever comes of it: what is wrong is refused, and that is all.
-fn call<T: AbiStruct + KnownLayout>(
-    rig: &mut EmbeddedClients,
-    file: FileId,
-    ioctl: &Ioctl,
-    mut argument: T,
-) -> Result<T, Errno> {
-    rig.ioctl(file, ioctl, &mut argument).map(|()| argument)
+    /// How often each call was done, and how many requests ended in each way.
+    tally: BTreeMap<&'static str, u64>,
 }
 
 /// A clock that is wound, and on which a little time passes with each look: what waits for a moment waits no longer.
@@ -80,7 +103,14 @@ impl StateMachine {
         let clock = Manual::default();
         let bus = embedded::open(&Options::default(), MEMORY).unwrap();
         let rig = Clients::new(Driver::with_clock(bus, Box::new(PassingClock(clock.clone()))).unwrap());
-        Self { rig, clock, clients: BTreeMap::new(), random: Random::new(seed), taken: 0 }
+        Self {
+            rig,
+            clock,
+            clients: BTreeMap::new(),
+            random: Random::new(seed),
+            taken: 0,
+            tally: BTreeMap::new(),
+        }
     }
 
     fn below(&mut self, limit: u64) -> u64 {
@@ -90,6 +120,29 @@ impl StateMachine {
     fn pick<T: Copy>(&mut self, of: &[T]) -> Option<T> {
         let index = self.below(of.len().max(1) as u64);
         of.get(index as usize).copied()
+    }
+
+    /// Calls, whatever comes of it: what is wrong is refused, and that is all.
+    fn call<T: AbiStruct + KnownLayout>(
+        &mut self,
+        file: FileId,
+        ioctl: &Ioctl,
+        argument: T,
+    ) -> Result<T, Errno> {
+        self.call_with(file, ioctl, argument, &mut Segments::new())
+    }
+
+    /// A call with memory that it names.
+    fn call_with<T: AbiStruct + KnownLayout>(
+        &mut self,
+        file: FileId,
+        ioctl: &Ioctl,
+        mut argument: T,
+        memory: &mut Segments,
+    ) -> Result<T, Errno> {
+        self.rig.ioctl_with(file, ioctl, &mut argument, memory)?;
+        *self.tally.entry(ioctl.c_name).or_default() += 1;
+        Ok(argument)
     }
 
     fn step(&mut self) {
@@ -147,7 +200,7 @@ impl StateMachine {
             pool: if usage == 2 { self.pick(&pools).unwrap_or(0) } else { 0 },
             ..BoCreate::new_zeroed()
         };
-        if let Ok(made) = call(&mut self.rig, file, &BO_CREATE, create) {
+        if let Ok(made) = self.call(file, &BO_CREATE, create) {
             let buffer = Buffer { file, handle: made.handle, size: made.size, map_offset: made.map_offset };
             self.clients.get_mut(&file).unwrap().buffers.push(buffer);
         }
@@ -159,19 +212,19 @@ impl StateMachine {
         match self.below(4) {
             0 => {
                 let map = BoMap { handle, usage: Usage::Input as u32, ..BoMap::new_zeroed() };
-                let _ = call(&mut self.rig, file, &BO_MAP, map);
+                let _ = self.call(file, &BO_MAP, map);
             }
             1 => {
                 let unmap = BoUnmap { handle, mapping: self.below(3) as u32, usage: 1, reserved: 0 };
-                let _ = call(&mut self.rig, file, &BO_UNMAP, unmap);
+                let _ = self.call(file, &BO_UNMAP, unmap);
             }
             2 => {
                 let premap =
                     BoPremap { count: 1, handle, usage: 7, reserved: 0, device_address: u64::MAX, size };
-                let _ = call(&mut self.rig, file, &BO_PREMAP, premap);
+                let _ = self.call(file, &BO_PREMAP, premap);
             }
             _ => {
-                let _ = call(&mut self.rig, file, &GEM_CLOSE, GemClose { handle, padding: 0 });
+                let _ = self.call(file, &GEM_CLOSE, GemClose { handle, padding: 0 });
             }
         }
     }
@@ -180,14 +233,19 @@ impl StateMachine {
         let pools = self.clients[&file].pools.clone();
         match self.pick(&pools) {
             Some(pool) if self.below(2) == 0 => {
-                let _ = call(&mut self.rig, file, &POOL_TAKE, PoolTake { pool, handle: 0, size: 1 });
+                let buffers = self.clients[&file].buffers.clone();
+                if let Some(Buffer { handle, .. }) = self.pick(&buffers) {
+                    let _ = self.call(file, &POOL_RECYCLE, PoolRecycle { pool, handle });
+                }
+                // The handle is that of a buffer that is known already.
+                let _ = self.call(file, &POOL_TAKE, PoolTake { pool, handle: 0, size: 1 });
             }
             Some(handle) if self.below(3) == 0 => {
-                let _ = call(&mut self.rig, file, &POOL_DESTROY, PoolDestroy { handle, reserved: 0 });
+                let _ = self.call(file, &POOL_DESTROY, PoolDestroy { handle, reserved: 0 });
             }
             _ => {
                 let create = PoolCreate { capacity: 3, ..PoolCreate::new_zeroed() };
-                if let Ok(made) = call(&mut self.rig, file, &POOL_CREATE, create) {
+                if let Ok(made) = self.call(file, &POOL_CREATE, create) {
                     self.clients.get_mut(&file).unwrap().pools.push(made.handle);
                 }
             }
@@ -199,7 +257,7 @@ impl StateMachine {
         if let Some(handle) = self.pick(&programs)
             && self.below(2) == 0
         {
-            let _ = call(&mut self.rig, file, &PROGRAM_DESTROY, ProgramDestroy { handle, reserved: 0 });
+            let _ = self.call(file, &PROGRAM_DESTROY, ProgramDestroy { handle, reserved: 0 });
             return;
         }
         let Some(loaded) = self.clients[&file].loaded.clone() else { return };
@@ -218,7 +276,7 @@ impl StateMachine {
         memory.push(AT, buffers.as_bytes().to_vec());
         memory.push(AT / 2, bindings.as_bytes().to_vec());
         let text = loaded.bars.iter().position(|(index, _)| *index == 0).unwrap() as u32;
-        let mut create = ProgramCreate {
+        let create = ProgramCreate {
             buffers: AT,
             buffer_count: buffers.len() as u32,
             buffer_size: size_of::<ProgramBuffer>() as u32,
@@ -231,8 +289,8 @@ impl StateMachine {
             first_size: loaded.first_size,
             ..ProgramCreate::new_zeroed()
         };
-        if self.rig.ioctl_with(file, &PROGRAM_CREATE, &mut create, &mut memory).is_ok() {
-            self.clients.get_mut(&file).unwrap().programs.push(create.handle);
+        if let Ok(made) = self.call_with(file, &PROGRAM_CREATE, create, &mut memory) {
+            self.clients.get_mut(&file).unwrap().programs.push(made.handle);
         }
     }
 
@@ -265,9 +323,9 @@ impl StateMachine {
     fn submit(&mut self, file: FileId) {
         let Some((mut request, mut memory)) = self.request(file) else { return };
         request.flags |= REQUEST_NONBLOCK;
-        if self.rig.ioctl_with(file, &SUBMIT_REQUEST, &mut request, &mut memory).is_ok() {
+        if let Ok(taken) = self.call_with(file, &SUBMIT_REQUEST, request, &mut memory) {
             self.taken += 1;
-            self.clients.get_mut(&file).unwrap().fences.push(request.out_fence);
+            self.clients.get_mut(&file).unwrap().fences.push(taken.out_fence);
         }
     }
 
@@ -276,14 +334,14 @@ impl StateMachine {
         let count = 1 + self.below(6) as usize;
         memory.push(2 * AT, vec![request; count].as_bytes().to_vec());
         let size = size_of::<Request>();
-        let mut chain = Chain {
+        let chain = Chain {
             requests: 2 * AT,
             request_count: count as u32,
             request_size: size as u32,
             flags: REQUEST_NONBLOCK,
             ..Chain::new_zeroed()
         };
-        if self.rig.ioctl_with(file, &SUBMIT_CHAIN, &mut chain, &mut memory).is_ok() {
+        if self.call_with(file, &SUBMIT_CHAIN, chain, &mut memory).is_ok() {
             self.taken += count as u64;
             let written = <[Request]>::ref_from_bytes(memory.read(2 * AT, count * size).unwrap()).unwrap();
             let fences = written.iter().map(|request| request.out_fence);
@@ -295,7 +353,7 @@ impl StateMachine {
         let fences = self.clients[&file].fences.clone();
         let Some(fence) = self.pick(&fences) else { return };
         let flags = self.below(2) as u32;
-        let _ = call(&mut self.rig, file, &CANCEL, Cancel { fence, flags, state: 0 });
+        let _ = self.call(file, &CANCEL, Cancel { fence, flags, state: 0 });
     }
 
     fn misbehave(&mut self) {
@@ -309,14 +367,14 @@ impl StateMachine {
 
     fn recover(&mut self, file: FileId) {
         let flags = 1 + u32::from(self.below(6) == 0);
-        let _ = call(&mut self.rig, file, &RECOVER, Recover { flags, ..Recover::new_zeroed() });
-        let _ = call(&mut self.rig, file, &GET_FAULT, GetFault::new_zeroed());
+        let _ = self.call(file, &RECOVER, Recover { flags, ..Recover::new_zeroed() });
+        let _ = self.call(file, &GET_FAULT, GetFault::new_zeroed());
     }
 
     fn context(&mut self, file: FileId) {
-        let _ = call(&mut self.rig, file, &CONTEXT_DETACH, ContextDetach { flags: 0, reserved: 0 });
+        let _ = self.call(file, &CONTEXT_DETACH, ContextDetach { flags: 0, reserved: 0 });
         let attach = ContextAttach { policy: 2, context: CONTEXT_ANY, ..ContextAttach::new_zeroed() };
-        let _ = call(&mut self.rig, file, &CONTEXT_ATTACH, attach);
+        let _ = self.call(file, &CONTEXT_ATTACH, attach);
     }
 
     /// The invariants.
@@ -360,14 +418,14 @@ impl StateMachine {
         }
     }
 
-    /// Lets everything come to its end, and sees that it has.
-    fn end(mut self) {
+    /// Lets everything come to its end, and sees that it has. Gives what was done.
+    fn end(mut self) -> BTreeMap<&'static str, u64> {
         ane(&mut self.rig).clear_injections();
         let files: Vec<FileId> = self.clients.keys().copied().collect();
         for file in files {
             let fences = std::mem::take(&mut self.clients.get_mut(&file).unwrap().fences);
             for fence in fences {
-                let _ = call(&mut self.rig, file, &CANCEL, Cancel { fence, flags: 1, state: 0 });
+                let _ = self.call(file, &CANCEL, Cancel { fence, flags: 1, state: 0 });
                 self.see_end(file, fence);
             }
         }
@@ -378,15 +436,16 @@ impl StateMachine {
             self.rig.settle();
         }
         let last = self.rig.open();
-        let ended = [Counter::Completed, Counter::Failed, Counter::Cancelled, Counter::TimedOut]
-            .map(|which| counter(&mut self.rig, last, true, which));
+        let ended = ENDS.map(|(_, which)| counter(&mut self.rig, last, true, which));
         assert_eq!(ended.iter().sum::<u64>(), self.taken, "each submission ends once: {ended:?}");
+        self.tally.extend(ENDS.map(|(name, _)| name).into_iter().zip(ended));
         assert_eq!(counter(&mut self.rig, last, true, Counter::Submitted), self.taken);
         for left in [Counter::InFlight, Counter::Buffers, Counter::BufferBytes, Counter::MappedBytes] {
             assert_eq!(counter(&mut self.rig, last, true, left), 0, "{left:?}");
         }
         assert_eq!(param(&mut self.rig, last, Param::ContextsFree), 8);
         assert_eq!((self.rig.driver.loads().count(), self.rig.driver.contexts().len()), (0, 0));
+        self.tally
     }
 }
 
@@ -396,6 +455,7 @@ fn every_submission_ends_once_and_nothing_is_left_of_clients_that_are_gone() {
         return;
     }
     let steps: u64 = std::env::var("ANE_STEPS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(6000);
+    let mut done: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in 0..steps.div_ceil(300) {
         let mut world = StateMachine::new(seed);
         for step in 0..300 {
@@ -404,6 +464,11 @@ fn every_submission_ends_once_and_nothing_is_left_of_clients_that_are_gone() {
                 world.check();
             }
         }
-        world.end();
+        for (what, times) in world.end() {
+            *done.entry(what).or_default() += times;
+        }
     }
+    let wanted = DONE.iter().map(|ioctl| ioctl.c_name).chain(ENDS.map(|(name, _)| name));
+    let never: Vec<&str> = wanted.filter(|what| done.get(what).is_none_or(|times| *times == 0)).collect();
+    assert!(steps < 6000 || never.is_empty(), "never done: {never:?}");
 }

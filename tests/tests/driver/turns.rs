@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ane::container::Direction;
-use ane::embedded::{self, InProcess};
-use ane_device::Options;
 use ane_driver::Driver;
-use ane_driver::bus::{Arena, ArenaId, Bus, BusError, DmaMemory, Operation};
 use ane_driver::clock::Manual;
 use ane_driver::front::{Credentials, FileId, Files, User};
 use ane_driver::limits::Limits;
@@ -22,13 +19,12 @@ use ane_uapi::ioctl::fault::{RECOVER, RECOVER_RESET, Recover};
 use ane_uapi::ioctl::fence::{CANCEL, CANCEL_RUNNING, Cancel, FenceState};
 use ane_uapi::ioctl::request::SUBMIT_REQUEST;
 use ane_uapi::ioctl::stats::Counter;
-use ane_uapi::wire::config::{Config, FEATURE_GIVE_WAY};
-use ane_uapi::wire::event::Event;
-use ane_uapi::wire::sideband::Declaration;
+use ane_uapi::wire::config::FEATURE_GIVE_WAY;
 use half::f16;
 use zerocopy::FromZeros;
 
-use super::rig::{EmbeddedClients, MEMORY, counter, inject, result, wound};
+use super::checked_bus::CheckedBus;
+use super::rig::{EmbeddedClients, counter, inject, result, wound};
 
 /// Tasks of the long request.
 const TASKS: usize = 40;
@@ -314,7 +310,11 @@ fn limit_of_a_request_does_not_count_that_it_waits_for_one_of_another_queue() {
 #[test]
 fn device_that_puts_none_aside_is_never_asked_to() {
     let clock = Manual::default();
-    let bus = Plain::new(embedded::open(&Options::default(), MEMORY).unwrap());
+    let asks = |queue: QueueId| queue.register(&tq::GIVE_WAY);
+    let is_there = move |at| QueueId::ALL.into_iter().all(|queue| asks(queue) != at);
+    let mut bus = CheckedBus::new(is_there);
+    let features = &mut bus.config.features;
+    features.set(features.get() & !FEATURE_GIVE_WAY);
     let mut rig = Clients::new(Driver::with_clock(bus, Box::new(clock.clone())).unwrap());
     let files = [rig.open(), rig.open()];
     let [long, short] = [(files[0], TASKS), (files[1], 1)]
@@ -331,69 +331,4 @@ fn device_that_puts_none_aside_is_never_asked_to() {
     assert_eq!(rig.driver.counted(Counter::Completed), 0, "the short one waits for the long one's end");
     assert_eq!(result(&rig.wait(files[0], first)), Ok(()));
     assert_eq!(result(&rig.wait(files[1], second)), Ok(()));
-}
-
-/// A device that knows nothing of requests that give way.
-struct Plain {
-    bus: InProcess,
-    config: Config,
-}
-
-impl Plain {
-    fn new(bus: InProcess) -> Self {
-        let mut config = *bus.config();
-        config.features.set(config.features.get() & !FEATURE_GIVE_WAY);
-        Self { bus, config }
-    }
-}
-
-impl Bus for Plain {
-    fn config(&self) -> &Config {
-        &self.config
-    }
-
-    fn memory(&self) -> &DmaMemory {
-        self.bus.memory()
-    }
-
-    fn arena(&mut self, id: ArenaId) -> Result<Arena, BusError> {
-        self.bus.arena(id)
-    }
-
-    fn retire(&mut self, id: ArenaId) -> Result<(), BusError> {
-        self.bus.retire(id)
-    }
-
-    fn batch(&mut self, operations: &[Operation], values: &mut [u32]) -> Result<usize, BusError> {
-        let asks = |queue: QueueId| queue.register(&tq::GIVE_WAY);
-        for operation in operations {
-            let (Operation::Read(at) | Operation::Write(at, _)) = *operation;
-            assert!(QueueId::ALL.into_iter().all(|queue| asks(queue) != at), "it has no such register");
-        }
-        self.bus.batch(operations, values)
-    }
-
-    fn reset(&mut self) -> Result<(), BusError> {
-        self.bus.reset()
-    }
-
-    fn declare(&mut self, declarations: &[Declaration]) -> Result<(), BusError> {
-        self.bus.declare(declarations)
-    }
-
-    fn event(&mut self, limit: Duration) -> Result<Option<Event>, BusError> {
-        self.bus.event(limit)
-    }
-
-    fn arrived(&mut self) -> Result<Option<Event>, BusError> {
-        self.bus.arrived()
-    }
-
-    fn is_pending(&self) -> bool {
-        self.bus.is_pending()
-    }
-
-    fn due(&self) -> Option<Duration> {
-        self.bus.due()
-    }
 }

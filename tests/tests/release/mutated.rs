@@ -11,7 +11,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ane_tests::command::path;
+use ane_tests::command::{ane, path};
 use ane_tests::random::Random;
 use ane_tests::{data, model, workspace};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -89,9 +89,25 @@ const OF_ARRAYS: &[&[&str]] = &[
 const OF_MODELS: &[&[&str]] = &[&["compile", DAMAGED, "-o", OUT], &["compare", DAMAGED]];
 const OF_TEXTS: &[&[&str]] =
     &[&["build", DAMAGED, "-o", OUT], &["mover", DAMAGED], &["campaign", "--list", DAMAGED]];
+const OF_RESULTS: &[&[&str]] =
+    &[&["campaign", "report", DAMAGED], &["campaign", "report", DAMAGED, "--html", OUT]];
 
 fn in_tree(path: &str) -> Vec<u8> {
     std::fs::read(workspace::root().join(path)).expect("it is in the tree")
+}
+
+/// What a small campaign writes.
+fn results() -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(at("sound.anec"), in_tree("examples/add_relu.anec")).expect("the folder is ours");
+    let mut cut = in_tree("examples/add_relu.anec");
+    cut.truncate(cut.len() / 2);
+    std::fs::write(at("cut.anec"), cut).expect("the folder is ours");
+    let manifest = "numerics = [\"m1\", \"exact\"]\nseeds = 2\n[[program]]\npath = \"*.anec\"\n";
+    std::fs::write(at("campaign.toml"), manifest).expect("the folder is ours");
+    ane(&["campaign", "--quiet", &at("campaign.toml"), "-o", &at("results.jsonl")]);
+    std::fs::read(at("results.jsonl")).expect("the campaign has results")
 }
 
 fn sorts() -> Vec<Sort> {
@@ -133,6 +149,7 @@ fn sorts() -> Vec<Sort> {
         Sort { ending: PACKAGE, sound: core_ml.to_vec(), commands: OF_MODELS },
         Sort { ending: "txt", sound: texts.map(<[u8]>::to_vec).to_vec(), commands: &OF_TEXTS[..2] },
         Sort { ending: "toml", sound: texts.map(<[u8]>::to_vec).to_vec(), commands: &OF_TEXTS[2..] },
+        Sort { ending: "jsonl", sound: vec![results()], commands: OF_RESULTS },
     ];
     all.into_iter().filter(|sort| !sort.sound.is_empty()).collect()
 }
@@ -205,6 +222,8 @@ fn judge(mut child: Child) -> Result<i32, String> {
     let status = child.wait().expect("it is ours");
     let Some(said) = said else { return Err(format!("takes more than {LONGEST:?}")) };
     match status.code() {
+        // The parser of command lines: the command is not run at all.
+        Some(2) if said.starts_with("error: ") => Err(format!("is no command line: {said}")),
         Some(code @ 0..=5) if !said.contains("panicked") => Ok(code),
         Some(code) => Err(format!("exit code {code}: {said}")),
         None => Err(format!("signal {:?}: {said}", status.signal())),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+use ane_device::engine::madd::Tier;
 use ane_device::options::Numerics;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_tests::command::built;
@@ -126,6 +127,10 @@ fn f8_programs_leave_the_same_bytes_whichever_way_they_take() {
             count - same
         };
         let (mut told, mut wrong, mut not_run) = (Vec::new(), 0, Vec::new());
+        // What all are compared with comes from the widest unit that this processor has, and no emulated one is wider.
+        if !Tier::Avx512.is_available() {
+            not_run.push("AVX-512, which this processor lacks".to_owned());
+        }
         for (way, lines) in &ways {
             match lines {
                 Some(lines) => {
