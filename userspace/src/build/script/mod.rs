@@ -194,12 +194,14 @@ pub fn add(
 ) -> Result<Tensor, Why> {
     let tensors = (0..).zip(operands).map(|(index, &tensor)| (format!("%{index}"), tensor)).collect();
     let mut script = Script::new(std::mem::take(graph), tensors, &mut array);
-    // A line by itself has what a whole script has.
-    script.graph.set_values_max(script.graph.values_taken() + VALUES_MAX);
+    // A line by itself has what a whole script has, unless the graph has less.
+    script.graph.set_values_max(most.min(script.graph.values_taken() + VALUES_MAX));
+    let (before, most) = (graph.mark(), graph.values_max());
     let made = script.operation("", operation, words);
     *graph = script.graph;
-    graph.set_values_max(u64::MAX);
-    made
+    graph.set_values_max(most);
+    // A word that nobody takes is noticed behind the operation, and an operation may fail half way.
+    made.inspect_err(|_| graph.rewind(before))
 }
 
 /// Where a script's values come from.
