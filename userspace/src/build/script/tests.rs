@@ -145,6 +145,15 @@ fn convolution_of_each_channel_by_itself_may_have_more_groups_than_a_register_co
     assert!(refused(text).contains("number of groups or batches is 8192"), "{}", refused(text));
 }
 
+#[test]
+fn softmax_of_more_channels_than_columns_is_that_of_any_tensor() {
+    let tasks = |channels: u32| {
+        build(&format!("x = input {channels}x1x1\ny = softmax x\noutput y"), no_arrays).unwrap().task_count()
+    };
+    assert_eq!(tasks(512), 5);
+    assert!(tasks(40_000) >= 5);
+}
+
 proptest::proptest! {
     #[test]
     fn any_text_is_built_or_refused_and_never_panics(
