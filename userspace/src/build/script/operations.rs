@@ -42,8 +42,8 @@ impl Script<'_> {
             "leaky_relu" | "clamp" => {
                 let table = match operation {
                     "clamp" => {
-                        let low = words.needed_half("low")?;
-                        activation::clamp(low, words.needed_half("high")?)
+                        let low = nearest_half(words.bound("low")?);
+                        activation::clamp(low, nearest_half(words.bound("high")?))
                     }
                     _ => activation::leaky_relu(words.needed_half("slope")?),
                 };

@@ -154,6 +154,16 @@ fn softmax_of_more_channels_than_columns_is_that_of_any_tensor() {
     assert!(tasks(40_000) >= 5);
 }
 
+#[test]
+fn bounds_of_elements_are_numbers() {
+    for operation in ["clamp", "clip"] {
+        for (bounds, told) in [("low=nan high=1", "low=nan"), ("low=0 high=-nan", "high=-nan")] {
+            let text = format!("x = input 4x4x8\ny = {operation} x {bounds}\noutput y");
+            assert_eq!(refused(&text), format!("line 2: {told} is not a number"));
+        }
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn any_text_is_built_or_refused_and_never_panics(

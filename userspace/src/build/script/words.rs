@@ -69,6 +69,13 @@ impl<'a> Words<'a> {
         self.half(key, value)
     }
 
+    /// A bound of elements: a number, or an infinity that bounds nothing.
+    pub(super) fn bound(&mut self, key: &'static str) -> Result<f64, Why> {
+        let value = self.need(key)?;
+        let bound = self.number(key, value)?;
+        if bound.is_nan() { Err(wrong(key, value, "a number")) } else { Ok(bound) }
+    }
+
     /// The number below a root.
     pub(super) fn epsilon(&mut self) -> Result<f64, Why> {
         let key = "epsilon";
