@@ -163,8 +163,8 @@ complete -c ane -n "__fish_ane_using_subcommand decode" -l all -d 'Print fields 
 complete -c ane -n "__fish_ane_using_subcommand decode" -l changes -d 'After the first task, print only the registers that changed'
 complete -c ane -n "__fish_ane_using_subcommand decode" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand decode" -s V -l version -d 'Print version'
-complete -c ane -n "__fish_ane_using_subcommand diff" -l ulps -d 'Largest difference of two elements that is accepted, in units of the last place' -r
-complete -c ane -n "__fish_ane_using_subcommand diff" -l tolerance -d 'Largest difference of two elements that is accepted' -r
+complete -c ane -n "__fish_ane_using_subcommand diff" -l ulps -d 'Largest difference of two finite elements that is accepted, in units of the last place' -r
+complete -c ane -n "__fish_ane_using_subcommand diff" -l tolerance -d 'Largest difference of two finite elements that is accepted' -r
 complete -c ane -n "__fish_ane_using_subcommand diff" -l json -d 'Print JSON for another program to read'
 complete -c ane -n "__fish_ane_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ane -n "__fish_ane_using_subcommand diff" -s V -l version -d 'Print version'

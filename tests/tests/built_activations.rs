@@ -1,6 +1,6 @@
 //! Every half through every activation table that the builder makes, on both engines.
 
-use ane::build::{BuildError, Graph, Shape, Tensor, activation};
+use ane::build::{BuildError, Graph, Shape, Tensor, activation, script};
 use ane_device::options::Numerics;
 use ane_tests::differential::ProgramEnd;
 use ane_tests::differential::built::surface::{of_graph, take};
@@ -108,6 +108,25 @@ fn activation_clamp_of_every_half_is_exact() {
     let bounds = (f16::from_f32(-1.5), f16::from_f32(6.0));
     let results = every_half(|graph, input| graph.activation(input, activation::clamp(bounds.0, bounds.1)));
     assert!(worst(&results, -MAX, MAX, |x, y| y - x.clamp(-1.5, 6.0)) == 0.0);
+}
+
+#[test]
+fn activation_clamp_whose_bounds_cross_is_that_of_the_planar_engine() {
+    let no_arrays = |_: &str, _: u64| Err(String::new());
+    for words in [["%0", "low=1", "high=-1"], ["%0", "low=2", "high=2"], ["%0", "low=inf", "high=0.5"]] {
+        let of = |operation: &str| {
+            every_half(|graph, input| {
+                Ok(script::add(graph, operation, &[input], &words, no_arrays).expect("is offered"))
+            })
+        };
+        let (table, planar) = (of("clamp"), of("clip"));
+        let numbers = (0..=u16::MAX).filter(|bits| !f16::from_bits(*bits).is_nan());
+        for (bits, (table, planar)) in
+            numbers.map(|bits| (bits, (table[usize::from(bits)], planar[usize::from(bits)])))
+        {
+            assert_eq!(table, planar, "{words:?} of {}", f16::from_bits(bits));
+        }
+    }
 }
 
 #[test]

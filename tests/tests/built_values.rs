@@ -73,6 +73,21 @@ fn softmax_of_columns_is_within_a_table_of_the_formula() {
 }
 
 #[test]
+fn reduction_of_columns_goes_on_behind_the_rows_that_a_task_takes() {
+    let shape = Shape::new(2, 10_000, 4);
+    let (x, y) = run(shape, &[], |graph, x| graph.reduce(x, Element::COPY, Reduce::MAXIMUM, Over::Columns));
+    let expected: Vec<f64> = x.chunks(4).map(|row| row.iter().copied().fold(f64::MIN, f64::max)).collect();
+    assert_eq!(y, expected);
+    // The second operand stretches over all rows.
+    let (x, y) = run(shape, &[], |graph, x| {
+        let ones = graph.constant(Shape::new(2, 1, 4), &[f16::ONE; 8])?;
+        graph.binary_reduce(x, ones, Element::ADD, Reduce::SUM, Over::Columns)
+    });
+    let expected: Vec<f64> = x.chunks(4).map(|row| row.iter().map(|x| x + 1.0).sum()).collect();
+    assert!(error(&y, &expected) < ROUNDING, "{}", error(&y, &expected));
+}
+
+#[test]
 fn softmax_of_channels_is_within_two_tables_of_the_formula() {
     let (x, y) = run(Shape::new(60, 1, 1), &[], Graph::softmax);
     assert!(error(&y, &softmax(&x)) < 0.005, "{}", error(&y, &softmax(&x)));

@@ -1,6 +1,11 @@
 //! `ane sram`: the hierarchy, residency and heat of a program, as text, JSON and picture.
 
+use ane::build::{Built, script};
+use ane::container;
+use ane::patch;
+use ane::sram::{Occupancy, Operand};
 use ane_tests::command::ane;
+use ane_uapi::hw::chip::Soc;
 use serde_json::Value;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/add_relu.anec");
@@ -34,6 +39,42 @@ fn json_has_every_level_task_and_bank() {
     assert_eq!(report["tasks"].as_array().map(Vec::len), Some(2));
     assert_eq!(report["tasks"][0]["operands"][0]["heat"].as_array().map(Vec::len), Some(64));
     assert!(report["nanoseconds"].as_u64() > Some(230_000));
+}
+
+fn built(text: &str) -> Built {
+    script::build(text, |name, _| Err(format!("there is no array {name}"))).expect("it fits")
+}
+
+/// The operands of the first task, by name.
+fn operands(file: &[u8]) -> Vec<Operand> {
+    let program = container::open(file).expect("a program");
+    let mut occupancy = Occupancy::of(&program, Soc::T8103);
+    assert_eq!(occupancy.damage, None);
+    occupancy.tasks.remove(0).operands
+}
+
+#[test]
+fn operand_of_several_groups_is_all_of_them() {
+    let text = "x = input 64x128x256\ny = convolution x outputs=64 groups=4 weights=1\noutput y";
+    let operands = operands(&built(text).to_anec().expect("a file"));
+    // 32 of 128 rows.
+    for (name, operand) in [("source 1", &operands[0]), ("result", &operands[2])] {
+        assert_eq!((operand.name, operand.bytes), (name, 1 << 20));
+        let told =
+            "32 of 128 rows of 0x400000 bytes, 0x400000 is at the bound of 0x200000 or above: streamed";
+        assert!(operand.why.starts_with(told), "{}", operand.why);
+    }
+}
+
+#[test]
+fn operand_of_bytes_is_as_long_as_it_is() {
+    let file = built("x = input 1x1x375\ny = copy x\noutput y").to_anec().expect("a file");
+    // The source is moved as bytes, and is bytes on chip.
+    let edits = ["ChCfg=0x20", "SourceCfg=0x00500132", "SrcFmt1=0x01000000"]
+        .map(|edit| edit.parse().expect("an edit"));
+    let operands = operands(&patch::registers(&file, 0, &edits).expect("registers of the task"));
+    assert_eq!((operands[0].bytes, operands[1].bytes), (375, 750));
+    assert!(operands[0].why.starts_with("0x177 is below"), "{}", operands[0].why);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Operands that the pool does not hold, tiled and streamed by built programs: the result is that of the uncut layer.
 
-use ane::build::{BuildError, Built, Convolution, Element, Graph, Padding, Shape, Tail, Tensor, Weights};
+use ane::build::{
+    BuildError, Built, Channels, Convolution, Element, Graph, Padding, Shape, Tail, Tensor, Weights, script,
+};
 use ane_device::options::Numerics;
-use ane_tests::differential::ProgramEnd;
 use ane_tests::differential::built::surface::{of_graph, take};
+use ane_tests::differential::{ProgramEnd, programs};
 use ane_tests::random::Random;
 use ane_tests::reference::engine::Mode;
 use ane_tests::reference::engine::array::reduce;
@@ -97,7 +99,7 @@ fn tiled_program_is_the_same_on_the_second_engine() {
     let convolution = Convolution {
         padding: Padding { left: 1, right: 2, top: 2, bottom: 1 },
         stride: (1, 2),
-        channels: ane::build::Channels::Grouped(4),
+        channels: Channels::Grouped(4),
         ..Convolution::new(48, (5, 3), Weights::Half(&weights))
     };
     let (built, case) = of_graph(Shape::new(24, 20, 24), &bits(&input), Numerics::M1, |graph, x| {
@@ -106,6 +108,136 @@ fn tiled_program_is_the_same_on_the_second_engine() {
     });
     assert!(built.task_count() > 8, "{} tasks", built.task_count());
     assert_eq!(case.compare(), Ok(ProgramEnd::Done));
+}
+
+#[test]
+fn groups_of_a_tile_read_their_own_channels_and_not_what_the_first_tile_left() {
+    // 4.7 MB of coefficients for an input of 32 KB: a tile for each group.
+    let (shape, outputs) = (Shape::new(1024, 4, 4), 1024);
+    let (input, weights) = (numbers(11, shape.elements()), numbers(12, u64::from(outputs) * 256 * 9));
+    let convolution = Convolution {
+        padding: Padding::all(1),
+        channels: Channels::Grouped(4),
+        ..Convolution::new(outputs, (3, 3), Weights::Half(&weights))
+    };
+    let (tiled, seen) = run(shape, &input, |graph, x| graph.convolution(x, &convolution));
+    let (uncut, expected) = run(shape, &input, |graph, x| {
+        graph.set_operand_bytes(u32::MAX);
+        graph.convolution(x, &convolution)
+    });
+    assert!(tiled.task_count() >= 4 && uncut.task_count() == 1, "{} tasks", tiled.task_count());
+    assert!(seen == expected, "the same to the bit");
+}
+
+#[test]
+fn line_of_two_groups_reads_both_halves_of_its_input_by_either_way_to_the_array() {
+    let no_arrays = |_: &str, _: u64| Err(String::new());
+    let ones = [f16::ONE; 2048];
+    // With a dilation it goes the way of models.
+    for way in ["kernel=1x1", "dilation=1x1"] {
+        let words = ["%0", "outputs=2048", "groups=2", "weights=0.0009765625", way];
+        let (built, seen) = run(Shape::new(2048, 1, 1), &ones, |graph, x| {
+            Ok(script::add(graph, "convolution", &[x], &words, no_arrays).expect("is offered"))
+        });
+        assert!(built.task_count() > 1, "{way}");
+        assert!(seen.iter().all(|&bits| bits == f16::ONE.to_bits()), "{way}");
+    }
+}
+
+/// Convolutions that every run compares.
+const CONVOLUTIONS: u64 = 24;
+
+/// A convolution whose coefficients are more than those of one task.
+struct Large {
+    channels: Channels,
+    inputs: u32,
+    outputs: u32,
+    /// Channels that an output reads.
+    reads: u32,
+    kernel: u32,
+    /// The bound of one operand.
+    operand_bytes: u32,
+}
+
+impl Large {
+    fn draw(seed: u64, random: &mut Random) -> Self {
+        let mut between = |low: u32, high: u32| low + random.below(high - low + 1);
+        // To the bound comes a margin of 0.3 MB.
+        let operand_bytes = [16 << 10, 256 << 10][between(0, 1) as usize];
+        let split = 160_000 + operand_bytes / 2;
+        match seed % 4 {
+            0 => {
+                let reads = between(300, 600);
+                let outputs = split / reads + between(1, 100);
+                Self { channels: Channels::Dense, inputs: reads, outputs, reads, kernel: 1, operand_bytes }
+            }
+            // Groups of which some make a tile.
+            1 => {
+                let (groups, reads) = (between(2, 12), between(30, 60));
+                let each = split / (groups * reads) + between(1, 20);
+                let (channels, inputs) = (Channels::Grouped(groups), groups * reads);
+                Self { channels, inputs, outputs: groups * each, reads, kernel: 1, operand_bytes }
+            }
+            // Groups of which each makes several.
+            2 => {
+                let (groups, reads) = (between(1, 3), between(400, 600));
+                let each = split / reads + between(1, 100);
+                let (channels, inputs) = (Channels::Grouped(groups), groups * reads);
+                Self { channels, inputs, outputs: groups * each, reads, kernel: 1, operand_bytes }
+            }
+            _ => {
+                let reads = between(3, 5);
+                let outputs = split / (9 * reads) + between(1, 100);
+                let channels = Channels::Unicast(reads);
+                Self { channels, inputs: outputs * reads, outputs, reads, kernel: 3, operand_bytes }
+            }
+        }
+    }
+}
+
+#[test]
+fn random_convolution_with_large_coefficients_is_that_of_the_uncut_one() {
+    for seed in programs(CONVOLUTIONS) {
+        let mut random = Random::new(seed);
+        let large = Large::draw(seed, &mut random);
+        let Large { channels, inputs, outputs, reads, kernel, operand_bytes } = large;
+        let shape = Shape::new(inputs, 1 + random.below(2), 1 + random.below(3));
+        let input = numbers(random.next(), shape.elements());
+        let weights = numbers(random.next(), u64::from(outputs * reads * kernel * kernel));
+        let bias = numbers(random.next(), outputs.into());
+        let convolution = Convolution {
+            channels,
+            padding: Padding::all(kernel / 2),
+            bias: (random.below(2) == 0).then_some(&bias),
+            tail: if random.below(2) == 0 { Tail::RELU } else { Tail::NONE },
+            ..Convolution::new(outputs, (kernel, kernel), Weights::Half(&weights))
+        };
+        // In memory, where the first task may leave it on chip; among the constants; or on chip from the start.
+        let place = random.below(3);
+        let operation = |graph: &mut Graph, x| {
+            let x = match place {
+                0 => x,
+                1 => graph.constant(shape, &input)?,
+                _ => graph.unary(x, Element::COPY)?,
+            };
+            graph.convolution(x, &convolution)
+        };
+        let (built, case) = of_graph(shape, &bits(&input), Numerics::M1, |graph, x| {
+            graph.set_operand_bytes(operand_bytes);
+            operation(graph, x)
+        });
+        let (outcome, after) = case.on_device();
+        assert_eq!(ProgramEnd::of(outcome), ProgramEnd::Done, "seed {seed}");
+        let (uncut, expected) = run(shape, &input, |graph, x| {
+            graph.set_operand_bytes(u32::MAX);
+            operation(graph, x)
+        });
+        assert!(built.task_count() > uncut.task_count(), "seed {seed}: {} tasks", built.task_count());
+        assert!(take(&case, &built, "result", &after) == expected, "seed {seed}: the same to the bit");
+        if seed.is_multiple_of(3) {
+            assert_eq!(case.compare(), Ok(ProgramEnd::Done), "seed {seed}");
+        }
+    }
 }
 
 #[test]

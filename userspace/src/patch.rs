@@ -14,7 +14,7 @@ use half::f16;
 
 use crate::container::{self, LaterGeneration, Program};
 use crate::task::{ChainError, Task};
-use crate::tensor::Conversion;
+use crate::tensor::{Conversion, overflows};
 
 /// One change: `Register=VALUE`, `Register.field=VALUE`, or either with an index behind the register.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -284,7 +284,7 @@ fn single(value: f64) -> Option<f32> {
 
 /// The number that a field takes for the words.
 fn valued(field: &Field, words: &str) -> Option<u32> {
-    let float = || words.parse::<f64>().ok();
+    let float = || words.parse::<f64>().ok().filter(|number| !overflows(words, *number));
     match field.show {
         Show::Codes(codes) => {
             let named = codes.iter().find(|code| code.name.eq_ignore_ascii_case(words));

@@ -1,8 +1,8 @@
 //! Built programs: what they hold together, and what is refused.
 
 use ane::build::{
-    Across, Axis, BuildError, Built, Channels, Convolution, Element, Graph, Limit, Over, Padding, Placement,
-    Reduce, Shape, Tail, Tensor, Weights, activation,
+    Across, Axis, BuildError, Built, Channels, Convolution, Element, Graph, Limit, Lines, Over, Padding,
+    Placement, Reduce, Shape, Tail, Tensor, Weights, activation, script,
 };
 use ane::container::{self, Direction, Program, Role};
 use ane::task::Task;
@@ -396,6 +396,82 @@ fn working_set_that_does_not_fit_is_named_with_its_task() {
         "task 0 (pass-through): result of 0x400000 bytes does not fit, 0x0 of the working set's 0x200000 bytes \
          are in use"
     );
+}
+
+/// What makes another tensor of the rows of one, so that it has to lie in memory.
+type Bind = fn(&mut Graph, Tensor) -> Result<Tensor, BuildError>;
+
+#[test]
+fn tensor_whose_rows_are_taken_otherwise_stays_in_memory_whatever_is_wished() {
+    let lines: Bind = |graph, x| {
+        let Lines { base, plane, row } = Lines::of(graph.shape(x)?);
+        graph.lines(x, Shape::new(4, 3, 8), Lines { base, plane: row, row: plane })
+    };
+    let interleave: Bind = |graph, x| graph.interleave(x, 3).map(|()| x);
+    for bind in [Graph::fold as Bind, lines, interleave] {
+        let with = |wish: Option<Placement>| {
+            built(&of(Shape::new(3, 4, 8), |graph, x| {
+                let once = graph.relu(x)?;
+                let bound = bind(graph, once)?;
+                wish.map_or(Ok(()), |wish| graph.place(once, wish))?;
+                assert!(matches!(graph.place(once, Placement::Chip), Err(BuildError::Place { .. })));
+                graph.unary(bound, Element::COPY)
+            }))
+        };
+        let plain = with(None);
+        assert!(plain.scratch_bytes() > 0);
+        assert_eq!(plain, with(Some(Placement::Auto)));
+        assert_eq!(plain, with(Some(Placement::Scratch)));
+    }
+}
+
+#[test]
+fn tensor_that_is_refused_another_order_of_rows_may_still_lie_on_chip() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", Shape::new(3, 4, 8)).expect("fits");
+    let once = graph.relu(x).expect("fits");
+    let lines = Lines { base: 32, ..Lines::of(Shape::new(3, 4, 8)) };
+    assert!(graph.lines(once, Shape::new(3, 4, 8), lines).is_err());
+    let part = graph.slice(once, 0..2, 0..4).expect("is inside");
+    assert!(graph.fold(part).is_err());
+    assert_eq!(graph.place(once, Placement::Chip), Ok(()));
+}
+
+#[test]
+fn line_that_is_refused_leaves_nothing_in_the_graph() {
+    let no_arrays = |_: &str, _: u64| Err(String::new());
+    let mut graph = Graph::new();
+    let x = graph.input("x", Shape::new(3, 4, 8)).expect("fits");
+    let once = graph.relu(x).expect("fits");
+    let mut plain = graph.clone();
+    for (operation, operands, words) in [
+        ("relu", [once].as_slice(), ["%0", "no=1"].as_slice()),
+        ("input", &[], &["3x4x8", "no=1"]),
+        ("constant", &[], &["3x4x8", "values=1", "no=1"]),
+        // It folds its operand, so that this lies in memory.
+        ("layer_norm", &[once], &["%0", "no=1"]),
+        ("softmax_over", &[once], &["%0", "rows", "no=1"]),
+    ] {
+        assert!(script::add(&mut graph, operation, operands, words, no_arrays).is_err(), "{operation}");
+    }
+    assert_eq!(graph.place(once, Placement::Chip), Ok(()), "it is bound to nothing");
+    plain.place(once, Placement::Chip).expect("an intermediate tensor");
+    for graph in [&mut graph, &mut plain] {
+        let y = graph.unary(once, Element::COPY).expect("fits");
+        graph.output("y", y).expect("a computed tensor");
+    }
+    assert_eq!(built(&graph), built(&plain));
+}
+
+#[test]
+fn line_keeps_to_the_bound_of_its_graph_and_leaves_it() {
+    let no_arrays = |_: &str, _: u64| Err(String::new());
+    let mut graph = Graph::new();
+    graph.set_values_max(64);
+    let words = ["1x3x1", "values=1"];
+    assert!(script::add(&mut graph, "constant", &[], &words, no_arrays).is_err());
+    script::add(&mut graph, "constant", &[], &["1x2x1", "values=1"], no_arrays).expect("takes 64 values");
+    assert!(graph.scalar(f16::ZERO).is_err(), "the bound is that of before");
 }
 
 #[test]

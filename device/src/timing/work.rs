@@ -5,7 +5,6 @@
 //! counts as a piece of a streamed operand if the whole does not fit.
 
 use ane_uapi::hw::sram::residency::Residency;
-use ane_uapi::hw::sram::tensor_bytes;
 use ane_uapi::hw::td::activation;
 
 use super::access::{Banks, lines, walk};
@@ -38,8 +37,8 @@ pub struct Work {
     pub banks: Banks,
 }
 
-/// An activation in DRAM: the bytes that are moved, and whether the whole of it exceeds the pool.
-fn moved(machine: &Machine, place: &MemoryPlace, shape: Shape) -> (u64, bool) {
+/// An activation in DRAM: the bytes that are moved for one of so many groups, and whether the whole of it exceeds the pool.
+fn moved(machine: &Machine, place: &MemoryPlace, shape: Shape, groups: u32) -> (u64, bool) {
     let interleave = place.interleave.max(1);
     let planes = u64::from(shape.channels.div_ceil(interleave));
     let row =
@@ -47,8 +46,7 @@ fn moved(machine: &Machine, place: &MemoryPlace, shape: Shape) -> (u64, bool) {
     // Rows of a surface are padded to lines of 64 bytes, and DMA moves whole ones.
     let row = row.checked_next_multiple_of(64).unwrap_or(row);
     let bytes = planes.saturating_mul(shape.height.into()).saturating_mul(row);
-    let rows = place.plane_stride.checked_div(place.row_stride).unwrap_or(0).max(shape.height);
-    let whole = tensor_bytes(Shape { height: rows, ..shape }.elements());
+    let whole = place.whole_bytes(shape, groups);
     (bytes, matches!(machine.hierarchy.residency(whole), Residency::Streamed { .. }))
 }
 
@@ -86,7 +84,7 @@ impl Work {
             (_, Nonlinearity::Table) => activation::BYTES as u64,
             _ => 0,
         };
-        work.take(machine, &pass.source, repeats);
+        work.take(machine, &pass.source, (pass.groups, repeats));
         // Every pass walks over the input once for each tap of the kernel; unicast passes over their channels only.
         let walks = match convolution.reads {
             Reads::Dense | Reads::Grouped { .. } => passes,
@@ -94,7 +92,7 @@ impl Work {
         };
         let input = walk(machine, on_chip(&pass.source), pass.source.stored());
         work.banks = work.banks.and(input.times(walks.saturating_mul(kernel_taps.into())));
-        work.give(machine, &pass.sink, repeats);
+        work.give(machine, &pass.sink, (pass.groups, repeats));
         work
     }
 
@@ -105,24 +103,24 @@ impl Work {
         let cycles = lines.saturating_mul(pass.shape.channels.into()).saturating_mul(sources);
         let mut work = Self { passes: 1, cycles: cycles.saturating_mul(batches), ..Self::default() };
         for source in [Some(&pass.source1), pass.source2.as_ref()].into_iter().flatten() {
-            work.take(machine, source, batches);
+            work.take(machine, source, (pass.batches, batches));
             work.banks = work.banks.and(walk(machine, on_chip(source), source.stored()).times(batches));
         }
-        work.give(machine, &pass.sink, batches);
+        work.give(machine, &pass.sink, (pass.batches, batches));
         work
     }
 
-    fn take(&mut self, machine: &Machine, source: &Source, batches: u64) {
+    fn take(&mut self, machine: &Machine, source: &Source, (groups, batches): (u32, u64)) {
         if let Origin::Memory { from, .. } = &source.origin {
-            let (bytes, streams) = moved(machine, from, source.stored());
+            let (bytes, streams) = moved(machine, from, source.stored(), groups);
             self.read_bytes = self.read_bytes.saturating_add(bytes.saturating_mul(batches));
             self.streams |= streams;
         }
     }
 
-    fn give(&mut self, machine: &Machine, sink: &Sink, batches: u64) {
+    fn give(&mut self, machine: &Machine, sink: &Sink, (groups, batches): (u32, u64)) {
         if let Some(place) = &sink.memory {
-            let (bytes, streams) = moved(machine, place, sink.shape);
+            let (bytes, streams) = moved(machine, place, sink.shape, groups);
             self.write_bytes = self.write_bytes.saturating_add(bytes.saturating_mul(batches));
             self.streams |= streams;
         }

@@ -70,10 +70,11 @@ impl Graph {
         let x = self.tensor(x)?;
         let (left, right, top, bottom) = padding;
         let bias = bias.as_ref().map(slice).transpose()?;
+        let inputs = self.builder.shape(x).map_err(|why| raise::build(py, &why))?.c;
         let convolution = Convolution {
             stride,
             padding: Padding { left, right, top, bottom },
-            channels: if groups == 1 { Channels::Dense } else { Channels::Grouped(groups) },
+            channels: Channels::of_groups(groups, inputs, outputs),
             bias,
             tail: if relu { Tail::RELU } else { Tail::NONE },
             ..Convolution::new(outputs, kernel, Weights::Half(slice(&weights)?))

@@ -141,8 +141,13 @@ pub fn reciprocal() -> ActivationTable {
     table(6, Mode::Reciprocal as u16 | ODD, low, high, |k| (0.5 + k / 64.0).recip())
 }
 
-/// `x` within two bounds, which take the place of what is outside.
+/// The larger of `x` and `low`, and the smaller of that and `high`: `high` everywhere, if `low` lies above it. A bound that is
+/// no number is none.
 pub fn clamp(low: f16, high: f16) -> ActivationTable {
+    let bound = |bound: f16, none: f16| if bound.is_nan() { none } else { bound };
+    let (low, high) = (bound(low, f16::NEG_INFINITY), bound(high, f16::INFINITY));
+    // A domain whose low end lies above its high one has no meaning to the engine.
+    let low = if low > high { high } else { low };
     let end = |bound: f16| End { at: bound.to_f64(), value: bound.to_f64(), line: (1.0, 0.0) };
     // Zero is a knot's; where it is outside the domain it does not get there.
     table(KNOTS_UNUSED, Mode::Centred as u16, end(low), end(high), |_| 0.0)

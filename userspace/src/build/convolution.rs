@@ -1,11 +1,13 @@
 //! Convolution with constant coefficients, which includes matrix products.
 
+use std::ops::Range;
+
 use ane_uapi::hw::td::neural::{KernelFormat, OpMode};
 use half::f16;
 
 use super::coefficients::{Division, pack_groups, with_table};
 use super::error::{BuildError, Limit, Result};
-use super::graph::{Graph, Tensor, length};
+use super::graph::{Graph, Tensor, View, length};
 use super::pass::{Coefficients, Kernel, Neural, Nonlinearity, Pass, Tail};
 use super::shape::Shape;
 use super::tiling::{Part, Sizes};
@@ -80,6 +82,33 @@ pub enum Channels {
 }
 
 impl Channels {
+    /// Those of so many groups.
+    ///
+    /// Where each output has channels of its own, one task does all groups, of which there may be more than a register counts.
+    ///
+    /// ```
+    /// use ane::build::Channels;
+    ///
+    /// assert_eq!(Channels::of_groups(1, 32, 64), Channels::Dense);
+    /// assert_eq!(Channels::of_groups(4, 32, 64), Channels::Grouped(4));
+    /// assert_eq!(Channels::of_groups(32, 32, 32), Channels::Unicast(1));
+    /// ```
+    pub const fn of_groups(groups: u32, inputs: u32, outputs: u32) -> Self {
+        match groups {
+            1 => Self::Dense,
+            0 => Self::Grouped(0),
+            groups => {
+                let reads = inputs / groups;
+                let is_own = outputs == groups && inputs.is_multiple_of(groups) && reads > 0;
+                if is_own && reads as u64 <= Limit::UnicastChannels.max() {
+                    Self::Unicast(reads)
+                } else {
+                    Self::Grouped(groups)
+                }
+            }
+        }
+    }
+
     /// How often a task is done for them.
     pub(super) const fn groups(self) -> u32 {
         match self {
@@ -170,22 +199,22 @@ impl Graph {
 
         let layer =
             Sizes { input: first.shape, output, coefficient_bytes: convolution.weights.size() * taps };
-        let outputs: Vec<_> = layer.outputs(&self.hierarchy, convolution).collect();
-        let rows: Vec<_> = layer.rows(&self.hierarchy, convolution).collect();
-        // The first of several tasks that read the same leaves it on chip for the others.
-        let kept = if outputs.len() > 1 && rows.len() == 1 { self.kept(operation, input)? } else { None };
-        for outputs in &outputs {
+        let all_outputs = layer.outputs(&self.hierarchy, convolution);
+        let all_rows: Vec<_> = layer.rows(&self.hierarchy, convolution).collect();
+        let part =
+            |outputs: &Range<u32>, rows: &Range<u32>| Part::of(convolution, first.shape, outputs, rows);
+        let mut kept = None;
+        for (index, outputs) in all_outputs.iter().enumerate() {
             let tile = Convolution {
                 outputs: outputs.end - outputs.start,
                 weights: convolution.weights.of(outputs, taps),
                 bias: convolution.bias.map(|bias| &bias[outputs.start as usize..outputs.end as usize]),
                 ..*convolution
             };
-            let tile =
-                Convolution { channels: Part::of(convolution, first.shape, outputs, &(0..1)).groups, ..tile };
+            let tile = Convolution { channels: part(outputs, &(0..1)).groups, ..tile };
             let each = tile.outputs / tile.channels.groups();
             // Planes are those of one group, and so are lanes.
-            let given = tile.lanes.map(|lanes| match tile.channels {
+            let given = tile.lanes.map(|lanes| match convolution.channels {
                 Channels::Grouped(_) => lanes.min(1 << each.trailing_zeros()),
                 Channels::Dense | Channels::Unicast(_) => lanes,
             });
@@ -197,14 +226,11 @@ impl Graph {
                     division.showing_padding(each, convolution.weights.size() as u32 * rows * division.lanes);
             }
             let coefficients = self.store_coefficients(&tile, division)?;
-            for rows in &rows {
-                let part = Part::of(convolution, first.shape, outputs, rows);
-                let (input, keep) = match kept {
-                    Some(kept) if outputs.start == 0 => (input, Some(self.view(kept)?)),
-                    Some(kept) => (kept, None),
-                    None => (input, None),
-                };
-                let source = self.slice(input, part.channels, part.input_rows)?;
+            for rows in &all_rows {
+                let next = all_outputs.get(index + 1).map(|next| part(next, rows).channels);
+                let part = part(outputs, rows);
+                let is_shared = all_rows.len() == 1 && next.as_ref() == Some(&part.channels);
+                let (source, keep) = self.source_of(input, &part, is_shared, &mut kept)?;
                 let kernel = Kernel {
                     width,
                     height,
@@ -231,6 +257,25 @@ impl Graph {
         Ok(())
     }
 
+    /// What a task of a convolution reads: a part of the input, or what a task before it left on chip; and the place where the
+    /// task leaves it for the next one, with which it is shared.
+    fn source_of(
+        &mut self,
+        input: Tensor,
+        part: &Part,
+        is_shared: bool,
+        kept: &mut Option<Kept>,
+    ) -> Result<(Tensor, Option<View>)> {
+        // Tasks of another group read other channels, which nobody has loaded.
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.channels == part.channels) {
+            return Ok((kept.tensor, None));
+        }
+        let source = self.slice(input, part.channels.clone(), part.input_rows.clone())?;
+        let place = if is_shared { self.kept("convolution", source)? } else { None };
+        *kept = place.map(|tensor| Kept { channels: part.channels.clone(), tensor });
+        Ok((source, place.map(|place| self.view(place)).transpose()?))
+    }
+
     fn store_coefficients(
         &mut self,
         convolution: &Convolution<'_>,
@@ -255,6 +300,13 @@ impl Graph {
         chunks.iter_mut().for_each(|chunk| chunk.base += base);
         Ok(Coefficients::Packed { format, bias: bias.is_some(), chunks })
     }
+}
+
+/// What the first of several tasks left on chip for the others: some channels of the input, in all the rows that they read.
+#[derive(Clone, Debug)]
+struct Kept {
+    channels: Range<u32>,
+    tensor: Tensor,
 }
 
 /// Refuses what does not depend on the input.

@@ -46,6 +46,8 @@ pub struct Graph {
     values_max: u64,
     pub(super) inputs: Vec<(String, ValueId)>,
     pub(super) outputs: Vec<(String, ValueId)>,
+    /// Tensors as they were before an operation on them changed what is known of their places.
+    changes: Vec<(ValueId, Value)>,
 }
 
 impl Default for Graph {
@@ -63,9 +65,18 @@ pub(super) struct Value {
     pub(super) home: Home,
     /// Channels side by side in one plane, if it lies in memory.
     pub(super) interleave: u32,
-    pub(super) placement: Placement,
+    /// Where its user wishes it to lie.
+    wish: Placement,
+    /// What reads or writes it finds its elements in memory only, whatever the wish is.
+    is_bound: bool,
     /// Some view takes its rows for those of one channel.
     pub(super) folded: bool,
+}
+
+impl Value {
+    pub(super) const fn placement(&self) -> Placement {
+        if self.is_bound { Placement::Scratch } else { self.wish }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +106,9 @@ pub(super) struct Mark {
     views: usize,
     passes: usize,
     constants: usize,
+    inputs: usize,
+    outputs: usize,
+    changes: usize,
 }
 
 impl Graph {
@@ -109,6 +123,7 @@ impl Graph {
             values_max: u64::MAX,
             inputs: Vec::new(),
             outputs: Vec::new(),
+            changes: Vec::new(),
         }
     }
 
@@ -148,6 +163,10 @@ impl Graph {
     /// ```
     pub const fn set_values_max(&mut self, values: u64) {
         self.values_max = values;
+    }
+
+    pub(super) const fn values_max(&self) -> u64 {
+        self.values_max
     }
 
     /// Values of two bytes that the constants have taken.
@@ -222,7 +241,8 @@ impl Graph {
     /// The same with any name.
     pub(crate) fn named_output(&mut self, name: &str, tensor: Tensor) -> Result<()> {
         let value = self.may_be_output(tensor)?;
-        self.values[value].home = Home::Output(self.outputs.len());
+        let home = Home::Output(self.outputs.len());
+        self.change(value, |value| value.home = home);
         self.outputs.push((name.to_owned(), value));
         Ok(())
     }
@@ -245,12 +265,18 @@ impl Graph {
         if value.interleave != 1 {
             return refused("interleaved");
         }
-        if value.placement == Placement::Chip {
+        if value.placement() == Placement::Chip {
             return refused("on chip");
         }
         Ok(view.value)
     }
 
+    /// Says where an intermediate tensor should lie. [`Placement::Auto`] leaves it to the builder again.
+    ///
+    /// # Errors
+    ///
+    /// Refuses surfaces and constants, and the chip for a tensor that has to lie in memory: one that is folded, interleaved or
+    /// taken by lines.
     pub fn place(&mut self, tensor: Tensor, placement: Placement) -> Result<()> {
         let view = self.view(tensor)?;
         let value = self.values[view.value];
@@ -258,10 +284,10 @@ impl Graph {
         if value.home != Home::Intermediate {
             return Err(BuildError::Place { operation: "placement", is: "a surface or a constant", wanted });
         }
-        if value.placement == Placement::Scratch && placement == Placement::Chip {
+        if value.is_bound && placement == Placement::Chip {
             return Err(BuildError::Place { operation: "placement", is: "bound to scratch memory", wanted });
         }
-        self.values[view.value].placement = placement;
+        self.change(view.value, |value| value.wish = placement);
         Ok(())
     }
 
@@ -269,7 +295,6 @@ impl Graph {
     pub fn interleave(&mut self, tensor: Tensor, interleave: u32) -> Result<()> {
         let operation = "interleave";
         Limit::Interleave.check(operation, interleave)?;
-        self.in_memory(operation, tensor)?;
         let view = self.view(tensor)?;
         let wanted = "interleaved";
         if self.values[view.value].home != Home::Intermediate {
@@ -278,7 +303,8 @@ impl Graph {
         if self.values[view.value].folded {
             return Err(BuildError::Place { operation, is: "folded", wanted });
         }
-        self.values[view.value].interleave = interleave;
+        self.in_memory(operation, tensor)?;
+        self.change(view.value, |value| value.interleave = interleave);
         Ok(())
     }
 
@@ -310,7 +336,6 @@ impl Graph {
     /// Refuses parts of tensors, what lies on chip or interleaved, and more rows than 15 bits count.
     pub fn fold(&mut self, tensor: Tensor) -> Result<Tensor> {
         let operation = "fold";
-        self.in_memory(operation, tensor)?;
         let view = self.view(tensor)?;
         let value = self.values[view.value];
         if view.shape != value.shape || view.lines.is_some() || value.interleave != 1 {
@@ -318,7 +343,8 @@ impl Graph {
         }
         let Shape { c, h, w } = view.shape;
         Limit::Rows.check(operation, u64::from(c) * u64::from(h))?;
-        self.values[view.value].folded = true;
+        self.in_memory(operation, tensor)?;
+        self.change(view.value, |value| value.folded = true);
         Ok(self.view_of(View { shape: Shape::new(1, c * h, w), ..view }))
     }
 
@@ -336,11 +362,20 @@ impl Graph {
             views: self.views.len(),
             passes: self.passes.len(),
             constants: self.constants.len(),
+            inputs: self.inputs.len(),
+            outputs: self.outputs.len(),
+            changes: self.changes.len(),
         }
     }
 
     /// Takes back what was added since: nothing of an operation that failed half way is left.
     pub(super) fn rewind(&mut self, to: Mark) {
+        // The first change of a tensor is undone last.
+        for (value, before) in self.changes.drain(to.changes..).rev() {
+            self.values[value] = before;
+        }
+        self.inputs.truncate(to.inputs);
+        self.outputs.truncate(to.outputs);
         self.values.truncate(to.values);
         self.views.truncate(to.views);
         self.passes.truncate(to.passes);
@@ -360,15 +395,24 @@ impl Graph {
     /// Sees to it that a tensor lies in memory.
     pub(super) fn in_memory(&mut self, operation: &'static str, tensor: Tensor) -> Result<()> {
         let view = self.view(tensor)?;
-        let value = &mut self.values[view.value];
-        match (value.home, value.placement) {
+        let value = self.values[view.value];
+        match (value.home, value.placement()) {
             (Home::Intermediate, Placement::Chip) => {
                 return Err(BuildError::Place { operation, is: "on chip", wanted: "in memory" });
             }
-            (Home::Intermediate, _) => value.placement = Placement::Scratch,
+            (Home::Intermediate, _) if !value.is_bound => {
+                self.change(view.value, |value| value.is_bound = true);
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Changes what is known of a tensor; [`rewind`](Self::rewind) takes it back.
+    pub(super) fn change(&mut self, id: ValueId, change: impl FnOnce(&mut Value)) {
+        let value = &mut self.values[id];
+        self.changes.push((id, *value));
+        change(value);
     }
 
     /// Puts bytes into the constant section, once: a recurrent layer has the same in each step.
@@ -398,7 +442,8 @@ impl Graph {
         let shape = shape.check(operation)?;
         Limit::MemoryBytes.check(operation, InMemory::of(shape, 1).bytes)?;
         let value = self.values.len();
-        self.values.push(Value { shape, home, interleave: 1, placement: Placement::Auto, folded: false });
+        let (wish, is_bound, folded) = (Placement::Auto, false, false);
+        self.values.push(Value { shape, home, interleave: 1, wish, is_bound, folded });
         Ok(self.view_of(View { value, channel: 0, row: 0, shape, lines: None }))
     }
 

@@ -88,13 +88,13 @@ impl Graph {
         if value.interleave != 1 {
             return refused("interleaved");
         }
-        self.in_memory(operation, tensor)?;
         let bytes = InMemory::of(value.shape, 1).bytes;
         let aligned = [lines.base, lines.plane, lines.row].iter().all(|at| at.is_multiple_of(MEMORY_ALIGN));
         if !aligned || lines.end(shape).is_none_or(|end| end > bytes) {
             return Err(BuildError::Lines { lines, shape, bytes });
         }
-        self.values[view.value].folded = true;
+        self.in_memory(operation, tensor)?;
+        self.change(view.value, |value| value.folded = true);
         Ok(self.view_of(View { value: view.value, channel: 0, row: 0, shape, lines: Some(lines) }))
     }
 

@@ -40,7 +40,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Refuses more rows than there may be batches, and factors or addends that do not stretch.
+    /// Refuses factors or addends that do not stretch.
     pub fn layer_norm_columns(
         &mut self,
         x: Tensor,

@@ -219,7 +219,7 @@ impl<'g> Lowering<'g> {
             return Ok(());
         }
         let value = self.graph.values[id];
-        let on_chip = match value.placement {
+        let on_chip = match value.placement() {
             Placement::Auto => !self.in_scratch[id],
             wish => wish == Placement::Chip,
         };
@@ -233,7 +233,7 @@ impl<'g> Lowering<'g> {
                     Place::Chip { base, layout }
                 }
             };
-            if value.placement == Placement::Auto {
+            if value.placement() == Placement::Auto {
                 self.movable.insert(self.rank(id, task));
             }
             place

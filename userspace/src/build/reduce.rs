@@ -49,7 +49,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Refuses operations that need two operands, and more rows than there may be batches.
+    /// Refuses operations that need two operands.
     pub fn reduce(&mut self, a: Tensor, element: Element, reduce: Reduce, over: Over) -> Result<Tensor> {
         check_one("reduction", element)?;
         let shape = self.shape(a)?;
@@ -97,6 +97,9 @@ impl Graph {
                 graph.reduce_into(tensor, (a, b.map(|_| other)), element, reduce, over)
             });
         }
+        if over == Over::Columns && u64::from(shape.h) > Limit::Groups.max() {
+            return self.reduce_rows(tensor, (a, b), element, reduce, shape.h);
+        }
         let (batches, input) = match over {
             Over::Plane => (1, shape),
             Over::Columns => (shape.h, Shape { h: 1, ..shape }),
@@ -120,6 +123,32 @@ impl Graph {
             work: Work::Planar(Planar { class, element, reduce }),
         };
         self.pass_into(tensor, pass)
+    }
+
+    /// Reduces columns where there are more rows than batches of a task: in several, each of which takes some of the rows.
+    fn reduce_rows(
+        &mut self,
+        tensor: Tensor,
+        (a, b): (Tensor, Option<Tensor>),
+        element: Element,
+        reduce: Reduce,
+        rows: u32,
+    ) -> Result<()> {
+        let most = Limit::Groups.max() as u32;
+        for start in (0..rows).step_by(most as usize) {
+            let part = start..rows.min(start + most);
+            // An operand of one row stretches, and is given whole.
+            let mut rows_of = |tensor| -> Result<Tensor> {
+                match self.shape(tensor)? {
+                    Shape { h: 1, .. } => Ok(tensor),
+                    Shape { c, .. } => self.slice(tensor, 0..c, part.clone()),
+                }
+            };
+            let operands = (rows_of(a)?, b.map(&mut rows_of).transpose()?);
+            let place = rows_of(tensor)?;
+            self.reduce_into(place, operands, element, reduce, Over::Columns)?;
+        }
+        Ok(())
     }
 
     pub fn sum_of_squares(&mut self, a: Tensor, over: Over) -> Result<Tensor> {

@@ -5,7 +5,7 @@ use half::f16;
 
 use super::activation::{self, LOG2_E};
 use super::elementwise::Element;
-use super::error::Result;
+use super::error::{Limit, Result};
 use super::graph::{Graph, Tensor};
 use super::pass::Tail;
 use super::reduce::{Over, Reduce};
@@ -17,14 +17,16 @@ impl Graph {
     /// Softmax over the channels.
     ///
     /// Maximum over a unicast group; `(x - max) * log2(e)`; exponential by table; channel sum with the reciprocal as
-    /// its table; product. A tensor of channels alone goes through the table transposed, as compilers have it.
+    /// its table; product. A tensor of channels alone goes through the table transposed, as compilers have it, if the channels
+    /// are not more than a tensor may have columns.
     ///
     /// # Errors
     ///
     /// Refuses more channels than an output may read.
     pub fn softmax(&mut self, x: Tensor) -> Result<Tensor> {
         let shape = self.shape(x)?;
-        let alone = shape.h == 1 && shape.w == 1;
+        // Transposed, channels are columns, of which there may be fewer.
+        let alone = shape.h == 1 && shape.w == 1 && u64::from(shape.c) <= Limit::Columns.max();
         let (below, exponential) = (BELOW_MAXIMUM, Tail::table(activation::exp2()));
         let maximum = self.channel_maximum(x, Tail::NONE)?;
         let powers = if alone {
@@ -42,10 +44,6 @@ impl Graph {
     ///
     /// Maximum by batches; `(x - max) * log2(e)` with one column; exponential by table; sum by batches and its
     /// reciprocal; product.
-    ///
-    /// # Errors
-    ///
-    /// Refuses more rows than there may be batches.
     pub fn softmax_columns(&mut self, x: Tensor) -> Result<Tensor> {
         let maximum = self.reduce(x, Element::COPY, Reduce::MAXIMUM, Over::Columns)?;
         let below = self.binary(x, maximum, BELOW_MAXIMUM)?;

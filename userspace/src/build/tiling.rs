@@ -35,29 +35,49 @@ impl Sizes {
 
     /// The output channels of each task.
     ///
-    /// All of them in one if the coefficients fit, or if the result's channels become columns: a part in width cannot be
-    /// written.
-    pub(super) fn outputs(
-        &self,
-        hierarchy: &Hierarchy,
-        convolution: &Convolution<'_>,
-    ) -> impl Iterator<Item = Range<u32>> + use<> {
-        let all = self.output.c;
-        let fitting = u32::try_from(u64::from(hierarchy.tile_bytes()) / self.coefficient_bytes.max(1));
-        let rows = convolution.kernel.1.min(self.input.h);
-        let windows = windows_outputs_max(self.input.c, rows, self.input.w.max(self.output.w));
-        let fitting = fitting.map(|fitting| fitting.min(windows));
-        // The tiler was measured to take coefficients whole up to its margin above the bound.
-        let whole = convolution.tail.transpose
-            || (self.weight_bytes() < hierarchy.split_bytes().into() && all <= windows);
-        let unit = match convolution.channels {
-            // Whole groups, whose inputs can be cut out.
-            Channels::Grouped(groups) => all / groups.max(1),
-            // All engines at work.
-            Channels::Dense | Channels::Unicast(_) => ENGINES,
+    /// All of them in one if they fit, or if the result's channels become columns: a part in width cannot be written.
+    pub(super) fn outputs(&self, hierarchy: &Hierarchy, convolution: &Convolution<'_>) -> Vec<Range<u32>> {
+        let (all, kernel_rows) = (self.output.c, convolution.kernel.1);
+        let most = if convolution.tail.transpose { all } else { self.outputs_max(hierarchy, kernel_rows) };
+        if all <= most {
+            return tiles(all, all).collect();
+        }
+        let Channels::Grouped(groups) = convolution.channels else {
+            return tiles(all, whole_units(most, ENGINES)).collect();
         };
-        let fitting = fitting.unwrap_or(all).max(unit) / unit.max(1) * unit.max(1);
-        tiles(all, if whole { all } else { fitting })
+        let group = self.of_group(groups);
+        let each = group.output.c;
+        let most_of_group = group.outputs_max(hierarchy, kernel_rows);
+        if each <= most_of_group {
+            // Whole groups, whose inputs can be cut out.
+            return tiles(all, whole_units(most, each)).collect();
+        }
+        // A group that does not fit is cut like a convolution of its own.
+        let starts = (0..all).step_by(each.max(1) as usize);
+        let of_group = |start| {
+            let parts = tiles(each, whole_units(most_of_group, ENGINES));
+            parts.map(move |part| start + part.start..start + part.end)
+        };
+        starts.flat_map(of_group).collect()
+    }
+
+    /// The most outputs of one task, as far as its coefficients and its windows go.
+    fn outputs_max(&self, hierarchy: &Hierarchy, kernel_rows: u32) -> u32 {
+        let all = self.output.c;
+        let rows = kernel_rows.min(self.input.h);
+        let windows = windows_outputs_max(self.input.c, rows, self.input.w.max(self.output.w));
+        // The tiler was measured to take coefficients whole up to its margin above the bound.
+        if self.weight_bytes() < hierarchy.split_bytes().into() && all <= windows {
+            return all;
+        }
+        let fitting = u64::from(hierarchy.tile_bytes()) / self.coefficient_bytes.max(1);
+        u32::try_from(fitting).unwrap_or(u32::MAX).min(windows)
+    }
+
+    /// The sizes of one group of so many.
+    fn of_group(&self, groups: u32) -> Self {
+        let part = |shape: Shape| Shape { c: shape.c / groups.max(1), ..shape };
+        Self { input: part(self.input), output: part(self.output), ..*self }
     }
 
     pub(super) fn rows(
@@ -81,6 +101,11 @@ impl Sizes {
 
 fn tiles(all: u32, each: u32) -> impl Iterator<Item = Range<u32>> {
     (0..all).step_by(each.max(1) as usize).map(move |start| start..all.min(start.saturating_add(each)))
+}
+
+/// As many outputs as fit, and a multiple of the unit: one unit at least.
+const fn whole_units(fitting: u32, unit: u32) -> u32 {
+    if fitting < unit { unit } else { fitting / unit * unit }
 }
 
 /// One task of a convolution: the parts of input, coefficients and output that it has.
@@ -118,8 +143,13 @@ impl Part {
             }
             Channels::Grouped(groups) => {
                 let (inputs, each) = (input.c / groups, convolution.outputs / groups);
-                let (first, end) = (outputs.start / each, outputs.end / each);
-                (first * inputs..end * inputs, Channels::Grouped(end - first))
+                // A part of a group reads all that the group does.
+                let (first, end) = (outputs.start / each, outputs.end.div_ceil(each));
+                let groups = match end - first {
+                    1 => Channels::Dense,
+                    groups => Channels::Grouped(groups),
+                };
+                (first * inputs..end * inputs, groups)
             }
         };
         Self { channels, input_rows, padding, groups }
@@ -161,7 +191,7 @@ mod tests {
     fn weight_of_32_megabytes_is_cut_into_tiles_of_half_the_pool() {
         let layer =
             Sizes { input: Shape::new(4096, 1, 1), output: Shape::new(4096, 1, 1), coefficient_bytes: 8192 };
-        let parts: Vec<_> = layer.outputs(&M1(), &plain(4096, (1, 1))).collect();
+        let parts = layer.outputs(&M1(), &plain(4096, (1, 1)));
         assert_eq!((parts.len(), parts[0].clone(), parts[31].clone()), (32, 0..128, 3968..4096));
         assert_eq!(layer.rows(&M1(), &plain(4096, (1, 1))).count(), 1);
     }
@@ -170,7 +200,7 @@ mod tests {
     fn layer_below_the_bound_is_one_task() {
         let shape = Shape::new(512, 32, 32);
         let layer = Sizes { input: shape, output: shape, coefficient_bytes: 1024 };
-        assert_eq!(layer.outputs(&M1(), &plain(512, (1, 1))).count(), 1);
+        assert_eq!(layer.outputs(&M1(), &plain(512, (1, 1))).len(), 1);
         assert_eq!(layer.rows(&M1(), &plain(512, (1, 1))).count(), 1);
     }
 
@@ -194,7 +224,32 @@ mod tests {
     #[test]
     fn parts_of_groups_are_whole_groups_with_their_inputs() {
         let convolution = Convolution { channels: Channels::Grouped(4), ..plain(32, (1, 1)) };
-        let part = Part::of(&convolution, Shape::new(16, 1, 1), &(8..24), &(0..1));
-        assert_eq!((part.channels, part.groups), (4..12, Channels::Grouped(2)));
+        let part = |outputs| Part::of(&convolution, Shape::new(16, 1, 1), &outputs, &(0..1));
+        assert_eq!((part(8..24).channels, part(8..24).groups), (4..12, Channels::Grouped(2)));
+        assert_eq!((part(8..16).channels, part(8..16).groups), (4..8, Channels::Dense));
+    }
+
+    #[test]
+    fn part_of_a_group_reads_what_the_group_reads() {
+        let convolution = Convolution { channels: Channels::Grouped(4), ..plain(32, (1, 1)) };
+        let part = Part::of(&convolution, Shape::new(16, 1, 1), &(10..14), &(0..1));
+        assert_eq!((part.channels, part.groups), (4..8, Channels::Dense));
+    }
+
+    /// The outputs of each task for a product of as many inputs as outputs in so many groups.
+    fn outputs_of_groups(extent: u32, groups: u32) -> Vec<Range<u32>> {
+        let shape = Shape::new(extent, 1, 1);
+        let layer = Sizes { input: shape, output: shape, coefficient_bytes: 2 * u64::from(extent / groups) };
+        layer.outputs(&M1(), &Convolution { channels: Channels::Grouped(groups), ..plain(extent, (1, 1)) })
+    }
+
+    #[test]
+    fn groups_that_fit_stay_whole_and_others_are_cut_like_dense_ones() {
+        // Groups of half a megabyte, two in a tile.
+        assert_eq!(outputs_of_groups(4096, 8), [0..1024, 1024..2048, 2048..3072, 3072..4096]);
+        assert_eq!(outputs_of_groups(4096, 1).len(), 32);
+        let parts = outputs_of_groups(4096, 2);
+        // A group of 8 MB, by 256 outputs of 4 KB each.
+        assert_eq!((parts.len(), parts[7].clone(), parts[8].clone()), (16, 1792..2048, 2048..2304));
     }
 }

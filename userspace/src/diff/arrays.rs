@@ -111,7 +111,7 @@ pub fn compare_each(
         furthest = furthest.max(apart);
         // A NaN has no distance, and `max` leaves it out.
         widest = widest.max(gap);
-        let is_near = gap <= tolerance.absolute;
+        let is_near = gap.is_finite() && gap <= tolerance.absolute;
         if apart > tolerance.ulps && !is_near {
             let place = format!("element {:?}", indices(a_shape, index as u64));
             found.differs(place, a.told(), b.told());
@@ -130,10 +130,11 @@ pub fn compare_each(
     found
 }
 
-/// How many halves lie between the two, with one of them; everything that is no number is far from everything.
+/// How many halves lie between the two, with one of them. What is no number and what is infinite is far from everything but its like:
+/// a result that overflowed is not close to the largest half.
 pub fn distance(a: f16, b: f16) -> u32 {
-    if a.is_nan() || b.is_nan() {
-        return if a.is_nan() && b.is_nan() { 0 } else { u32::MAX };
+    if !a.is_finite() || !b.is_finite() {
+        return if a == b || (a.is_nan() && b.is_nan()) { 0 } else { u32::MAX };
     }
     let rank = |value: f16| {
         let magnitude = i32::from(value.to_bits() & 0x7fff);
@@ -172,6 +173,9 @@ mod tests {
         assert_eq!(distance(half(2.0), f16::from_bits(half(2.0).to_bits() - 3)), 3);
         assert_eq!(distance(f16::NAN, half(1.0)), u32::MAX);
         assert_eq!(distance(f16::NAN, -f16::NAN), 0);
+        assert_eq!(distance(f16::INFINITY, f16::INFINITY), 0);
+        assert_eq!(distance(f16::INFINITY, f16::MAX), u32::MAX);
+        assert_eq!(distance(f16::INFINITY, f16::NEG_INFINITY), u32::MAX);
     }
 
     #[test]
@@ -192,9 +196,16 @@ mod tests {
 
     #[test]
     fn infinity_and_no_number_differ_from_every_number() {
-        let loose = Tolerance { ulps: 100, absolute: 1e9 };
+        for (loose, number) in [
+            (Tolerance { ulps: 100, absolute: 1e9 }, half(1.0)),
+            (Tolerance { ulps: 1, absolute: 0.0 }, f16::MAX),
+            (Tolerance { ulps: 100_000, absolute: f64::INFINITY }, -f16::MAX),
+        ] {
+            for odd in [f16::INFINITY, f16::NEG_INFINITY, f16::NAN] {
+                assert_eq!(compare(&[1], &[number], &[1], &[odd], loose).count, 1, "{number} {odd}");
+            }
+        }
         for odd in [f16::INFINITY, f16::NAN] {
-            assert_eq!(compare(&[1], &[half(1.0)], &[1], &[odd], loose).count, 1);
             assert!(compare(&[1], &[odd], &[1], &[odd], Tolerance::default()).is_same());
         }
     }

@@ -59,6 +59,10 @@ fn whole(found: &mut Comparison, a: &ProgramReport, b: &ProgramReport, is_one_ki
                         name = printable(&surface.name);
                         let (total, buffer) = (surface.total_bytes, surface.buffer_bytes);
                         text = format!("{text} of {}, {total:#x} of {buffer:#x} bytes", surface.element);
+                        // The same bytes may be an array of another shape in the model.
+                        if let Some(array) = &surface.array {
+                            text = format!("{text}, an array of {array:?}");
+                        }
                     }
                     (surface.bar, name, text)
                 })
@@ -219,6 +223,7 @@ mod tests {
         assert!(places(|_| {}).is_empty());
         assert_eq!(places(|program| program.surfaces[0].element = Element::Other(77)), ["output 0"]);
         assert_eq!(places(|program| program.surfaces[0].total_bytes *= 2), ["output 0"]);
+        assert_eq!(places(|program| program.surfaces[0].dims = Some(vec![5, 15])), ["output 0"]);
         let moved = places(|program| program.bars.iter_mut().for_each(|bar| bar.index += 9));
         assert!(moved.len() >= 2 && moved.iter().all(|place| place.starts_with("BAR ")), "{moved:?}");
         // Where something was linked makes no difference.

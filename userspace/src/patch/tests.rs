@@ -102,6 +102,8 @@ fn number_with_a_point_is_rounded_once_and_not_to_infinity() {
     let single = field(|show| matches!(show, Show::Single));
     assert_eq!((valued(single, "1.5"), valued(single, "1e39")), (Some(0x3fc0_0000), None));
     assert_eq!(valued(single, "inf"), Some(0x7f80_0000));
+    // Digits that are infinite as a double already.
+    assert_eq!((valued(half, "1e400"), valued(half, "-1e400"), valued(single, "1e400")), (None, None, None));
 }
 
 #[test]

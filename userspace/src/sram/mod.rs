@@ -12,14 +12,14 @@ pub mod stream;
 pub mod svg;
 pub mod text;
 
-use ane_device::engine::plan::operand::{ChipPlace, MemoryPlace, Origin, Shape, Sink, Source};
+use ane_device::engine::plan::operand::{ChipPlace, Element, MemoryPlace, Origin, Shape, Sink, Source};
 use ane_device::engine::plan::{Pass, Plan};
 use ane_device::timing::{Clock, Cost, Machine};
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::hal::Generation;
+use ane_uapi::hw::sram::Hierarchy;
 use ane_uapi::hw::sram::bank::{Axis, BANKS_MAX};
 use ane_uapi::hw::sram::residency::{GateReading, KernelStore, OutputBuffer, Residency};
-use ane_uapi::hw::sram::{Hierarchy, tensor_bytes};
 use serde::Serialize;
 
 use self::stream::Walk;
@@ -155,21 +155,22 @@ fn describe(machine: &Machine, clock: &mut Clock, index: u32, plan: &Plan) -> Ta
     let cost = Cost::of(machine, &plan.pass);
     let spent = clock.task(&cost, index == 0, 0);
     let mut operands = Vec::new();
-    let (class, sink) = match &plan.pass {
+    let (class, sink, groups) = match &plan.pass {
         Pass::Neural(pass) => {
-            operands.push(source(machine, "source 1", &pass.source));
+            operands.push(source(machine, "source 1", &pass.source, pass.groups));
             if cost.work.kernel_bytes > 0 {
                 operands.push(coefficients(&machine.hierarchy, cost.work.kernel_bytes));
             }
-            ("neural", &pass.sink)
+            ("neural", &pass.sink, pass.groups)
         }
         Pass::Planar(pass) => {
-            operands.push(source(machine, "source 1", &pass.source1));
-            operands.extend(pass.source2.as_ref().map(|second| source(machine, "source 2", second)));
-            (pass.planar.class.task_class().name(), &pass.sink)
+            operands.push(source(machine, "source 1", &pass.source1, pass.batches));
+            let second = pass.source2.as_ref();
+            operands.extend(second.map(|second| source(machine, "source 2", second, pass.batches)));
+            (pass.planar.class.task_class().name(), &pass.sink, pass.batches)
         }
     };
-    operands.push(result(machine, sink));
+    operands.push(result(machine, sink, groups));
     let slots = sink.shape.channels;
     TaskOccupancy {
         index,
@@ -191,8 +192,18 @@ fn describe(machine: &Machine, clock: &mut Clock, index: u32, plan: &Plan) -> Ta
     }
 }
 
-fn source(machine: &Machine, name: &'static str, source: &Source) -> Operand {
-    let bytes = tensor_bytes(source.shape.elements());
+/// Bytes of the elements of all groups; groups that are no bytes apart are the same elements.
+fn bytes_of(shape: Shape, element: Element, groups: u32, apart: u32) -> u64 {
+    let groups = if apart == 0 { 1 } else { groups.max(1) };
+    shape.elements().saturating_mul(element.bytes().into()).saturating_mul(groups.into())
+}
+
+fn source(machine: &Machine, name: &'static str, source: &Source, groups: u32) -> Operand {
+    let bytes = match &source.origin {
+        Origin::Chip(place) => bytes_of(source.shape, place.element, groups, place.group_stride),
+        Origin::Memory { from, .. } => bytes_of(source.shape, from.element, groups, from.group_stride),
+        Origin::Passed => bytes_of(source.shape, Element::Half, 1, 0),
+    };
     match &source.origin {
         Origin::Chip(place) => Operand {
             name,
@@ -205,7 +216,7 @@ fn source(machine: &Machine, name: &'static str, source: &Source) -> Operand {
             name,
             bytes,
             place: "DRAM, through the pool",
-            why: moved(machine, from, source.stored()),
+            why: moved(machine, from, source.stored(), groups),
             heat: Some(walked(machine, by, source.stored())),
         },
         Origin::Passed => Operand {
@@ -218,9 +229,13 @@ fn source(machine: &Machine, name: &'static str, source: &Source) -> Operand {
     }
 }
 
-fn result(machine: &Machine, sink: &Sink) -> Operand {
+fn result(machine: &Machine, sink: &Sink, groups: u32) -> Operand {
     let name = "result";
-    let bytes = tensor_bytes(sink.shape.elements());
+    let bytes = match (sink.memory, sink.chip) {
+        (Some(memory), _) => bytes_of(sink.shape, memory.element, groups, memory.group_stride),
+        (None, Some(chip)) => bytes_of(sink.shape, chip.element, groups, chip.group_stride),
+        (None, None) => bytes_of(sink.shape, Element::Half, 1, 0),
+    };
     match (&sink.memory, &sink.chip) {
         _ if sink.is_passed_on => Operand {
             name,
@@ -233,7 +248,7 @@ fn result(machine: &Machine, sink: &Sink) -> Operand {
             name,
             bytes,
             place: "DRAM, through the pool",
-            why: moved(machine, memory, sink.shape),
+            why: moved(machine, memory, sink.shape, groups),
             heat: chip.map(|chip| walked(machine, &chip, sink.shape)),
         },
         (None, chip) => Operand {
@@ -270,10 +285,9 @@ fn coefficients(hierarchy: &Hierarchy, bytes: u64) -> Operand {
 }
 
 /// Where an operand in DRAM goes, by the size of the tensor that it is a part of.
-fn moved(machine: &Machine, place: &MemoryPlace, shape: Shape) -> String {
+fn moved(machine: &Machine, place: &MemoryPlace, shape: Shape, groups: u32) -> String {
     let hierarchy = &machine.hierarchy;
-    let rows = place.plane_stride.checked_div(place.row_stride).unwrap_or(0).max(shape.height);
-    let whole = tensor_bytes(Shape { height: rows, ..shape }.elements());
+    let (rows, whole) = (place.whole_rows(shape), place.whole_bytes(shape, groups));
     let bound = hierarchy.operand_bytes;
     let part = if rows > shape.height {
         format!("{} of {rows} rows of {whole:#x} bytes, ", shape.height)

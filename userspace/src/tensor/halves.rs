@@ -19,6 +19,11 @@ pub fn nearest_half(value: f64) -> f16 {
     f16::from_f32(f32::from_bits(cut_off | 1))
 }
 
+/// True if a text such as `1e400` became infinite when it was parsed: nobody who writes digits means infinity.
+pub(crate) fn overflows(text: &str, number: f64) -> bool {
+    number.is_infinite() && text.contains(|digit: char| digit.is_ascii_digit())
+}
+
 /// The changes to the numbers in the conversion to halves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conversion {
@@ -151,6 +156,12 @@ mod tests {
             assert_eq!(conversion.epsilon(value), Err(Unfit::Vanished), "{value}");
         }
         assert_eq!(conversion, Conversion::default());
+    }
+
+    #[test]
+    fn digits_beyond_every_double_are_told_from_infinity() {
+        let of = |text: &str| overflows(text, text.parse().unwrap());
+        assert!(of("1e400") && of("-1e400") && !of("inf") && !of("-infinity") && !of("1e300"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod halves;
 pub mod npy;
 pub mod tile;
 
+pub(crate) use halves::overflows;
 pub use halves::{Conversion, Unfit, nearest_half};
 
 use half::f16;

@@ -175,6 +175,25 @@ impl MemoryPlace {
     pub fn displacement(&self, batch: u32) -> u64 {
         displacement(self.group_stride, self.depth_stride, self.depths, batch)
     }
+
+    /// Rows of the tensor that an operand is a part of: those between two planes.
+    pub fn whole_rows(&self, shape: Shape) -> u32 {
+        self.plane_stride.checked_div(self.row_stride).unwrap_or(0).max(shape.height)
+    }
+
+    /// Bytes of the tensor that an operand is a part of, as far as strides show it: all of its rows, and all groups if each lies
+    /// where the one before it ends, in the next planes or in the same rows.
+    pub fn whole_bytes(&self, shape: Shape, groups: u32) -> u64 {
+        let bytes = u64::from(self.element.bytes());
+        let planes = u64::from(shape.channels.div_ceil(self.interleave.max(1)));
+        let row = u64::from(shape.width).saturating_mul(self.interleave.into()).saturating_mul(bytes);
+        let group = u64::from(self.group_stride);
+        let goes_on = group == planes.saturating_mul(self.plane_stride.into())
+            || (group == row && self.group_stride < self.row_stride);
+        let groups = if group > 0 && goes_on { groups.max(1) } else { 1 };
+        let of_group = Shape { height: self.whole_rows(shape), ..shape }.elements();
+        of_group.saturating_mul(bytes).saturating_mul(groups.into())
+    }
 }
 
 /// True if elements of so many bytes may share bytes: along each axis they are `stride` bytes apart, `count` times.
@@ -256,7 +275,7 @@ pub struct Sink {
 
 #[cfg(test)]
 mod tests {
-    use super::{Element, may_overlap};
+    use super::{Element, MemoryPlace, Shape, may_overlap};
 
     #[test]
     fn axes_that_nest_share_no_bytes_in_whatever_order_they_nest() {
@@ -287,6 +306,41 @@ mod tests {
             [127, 128, 1, 255, 127]
         );
         assert_eq!([0xbc00, 0x7bff].map(|half| Element::Unsigned.byte(half)), [0, 255]);
+    }
+
+    /// 16 channels of 8 rows of 32 columns, of a tensor that has 8 rows.
+    const GROUP: Shape = Shape { channels: 16, height: 8, width: 32 };
+    const PLACE: MemoryPlace = MemoryPlace {
+        row_stride: 64,
+        plane_stride: 512,
+        group_stride: 0,
+        depth_stride: 0,
+        depths: 1,
+        interleave: 1,
+        element: Element::Half,
+    };
+
+    #[test]
+    fn groups_that_follow_each_other_are_one_tensor() {
+        let bytes = |group_stride| MemoryPlace { group_stride, ..PLACE }.whole_bytes(GROUP, 4);
+        assert_eq!(bytes(16 * 512), 4 * 16 * 512);
+        assert_eq!(bytes(0), 16 * 512, "the same elements again");
+        assert_eq!(bytes(20 * 512), 16 * 512, "tensors with a gap between them");
+        let wide = MemoryPlace { row_stride: 256, plane_stride: 2048, group_stride: 64, ..PLACE };
+        assert_eq!(wide.whole_bytes(GROUP, 4), 4 * 16 * 512, "side by side in each row");
+    }
+
+    #[test]
+    fn batches_of_rows_count_the_rows_of_the_tensor_once() {
+        let row = Shape { height: 1, ..GROUP };
+        let place = MemoryPlace { group_stride: 64, ..PLACE };
+        assert_eq!((place.whole_rows(row), place.whole_bytes(row, 8)), (8, 16 * 512));
+    }
+
+    #[test]
+    fn whole_of_bytes_is_half_as_long_as_one_of_halves() {
+        let place = MemoryPlace { element: Element::Signed, ..PLACE };
+        assert_eq!(place.whole_bytes(GROUP, 1), 16 * 8 * 32);
     }
 
     #[test]

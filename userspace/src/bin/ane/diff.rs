@@ -36,10 +36,10 @@ pub(crate) struct Diff {
     pub(crate) a: PathBuf,
     /// The other
     pub(crate) b: PathBuf,
-    /// Largest difference of two elements that is accepted, in units of the last place
+    /// Largest difference of two finite elements that is accepted, in units of the last place
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) ulps: u32,
-    /// Largest difference of two elements that is accepted
+    /// Largest difference of two finite elements that is accepted
     #[arg(long, value_name = "VALUE", default_value_t = 0.0, value_parser = absolute)]
     pub(crate) tolerance: f64,
     /// Print JSON for another program to read

@@ -124,6 +124,12 @@ fn bounds_and_slopes_are_exact() {
     let (low, high) = (f16::from_f32(-1.5), f16::from_f32(6.0));
     let table = clamp(low, high);
     assert_eq!(worst(&table, |_| true, |x, y| y - x.clamp(-1.5, 6.0)), 0.0);
+    // As the larger and the smaller of two have it.
+    for (low, high) in [(1.0, -1.0), (1.0, 1.0), (-1.0, f64::INFINITY), (f64::INFINITY, 0.5), (f64::NAN, 2.0)]
+    {
+        let table = clamp(nearest_half(low), nearest_half(high));
+        assert_eq!(worst(&table, |_| true, |x, y| y - x.max(low).min(high)), 0.0, "{low} {high}");
+    }
     let slope = f16::from_f32(0.25);
     let leaky = |x: f64| if x < 0.0 { round(0.25 * x) } else { x };
     assert_eq!(worst(&leaky_relu(slope), |_| true, |x, y| y - leaky(x)), 0.0);

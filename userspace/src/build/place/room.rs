@@ -43,7 +43,7 @@ impl Lowering<'_> {
     /// True if the tensor would lie on chip, and nobody wishes that it does.
     fn may_move(&self, id: ValueId) -> bool {
         let value = self.graph.values[id];
-        value.home == Home::Intermediate && value.placement == Placement::Auto && !self.in_scratch[id]
+        value.home == Home::Intermediate && value.placement() == Placement::Auto && !self.in_scratch[id]
     }
 
     /// The rank of a tensor in the eyes of a pass that is not done yet.

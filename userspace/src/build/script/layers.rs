@@ -162,10 +162,9 @@ impl Script<'_> {
 }
 
 fn map(operation: &str, words: &mut Words<'_>) -> Result<Option<Map>, Why> {
-    let mut number = |key: &'static str, otherwise: Option<f64>| match (words.take(key), otherwise) {
-        (Some(value), _) => words.number(key, value),
-        (None, Some(otherwise)) => Ok(otherwise),
-        (None, None) => Err(Why::Missing { operation: operation.to_owned(), key }),
+    let mut number = |key: &str, otherwise: f64| match words.take(key) {
+        Some(value) => words.number(key, value),
+        None => Ok(otherwise),
     };
     Ok(Some(match operation {
         "abs" => Map::Abs,
@@ -175,9 +174,9 @@ fn map(operation: &str, words: &mut Words<'_>) -> Result<Option<Map>, Why> {
         "round" => Map::Round,
         "softsign" => Map::Softsign,
         "selu" => SELU,
-        "elu" => Map::Elu { alpha: number("alpha", Some(1.0))?, beta: 1.0, gamma: 1.0 },
-        "clip" => Map::Clip(number("low", None)?, number("high", None)?),
-        "affine" => Map::Affine { scale: number("scale", Some(1.0))?, offset: number("offset", Some(0.0))? },
+        "elu" => Map::Elu { alpha: number("alpha", 1.0)?, beta: 1.0, gamma: 1.0 },
+        "clip" => Map::Clip(words.bound("low")?, words.bound("high")?),
+        "affine" => Map::Affine { scale: number("scale", 1.0)?, offset: number("offset", 0.0)? },
         _ => return Ok(None),
     }))
 }

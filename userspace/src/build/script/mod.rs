@@ -77,7 +77,10 @@ pub const OPERATIONS: &[(&str, &str)] = &[
     ("softsign|hard_swish|selu X", "a function of each element, by several tasks"),
     ("elu X [alpha=A]", "elements below zero become A times their exponential less 1"),
     ("leaky_relu X slope=S", "elements below zero times S"),
-    ("clamp X low=A high=B", "elements no smaller than A and no larger than B, by a table"),
+    (
+        "clamp X low=A high=B",
+        "elements no smaller than A and no larger than B, by a table; all are B if A is larger",
+    ),
     ("clip X low=A high=B", "the same by the larger and the smaller of two, on the planar engine"),
     ("affine X [scale=S] [offset=B]", "S times each element, plus B"),
     ("to_power X exponent=P", "each element to a power, by products if P is a small whole number"),
@@ -193,13 +196,15 @@ pub fn add(
     mut array: impl FnMut(&str, u64) -> Result<Vec<f16>, String>,
 ) -> Result<Tensor, Why> {
     let tensors = (0..).zip(operands).map(|(index, &tensor)| (format!("%{index}"), tensor)).collect();
+    let (before, most) = (graph.mark(), graph.values_max());
     let mut script = Script::new(std::mem::take(graph), tensors, &mut array);
-    // A line by itself has what a whole script has.
-    script.graph.set_values_max(script.graph.values_taken() + VALUES_MAX);
+    // A line by itself has what a whole script has, unless the graph has less.
+    script.graph.set_values_max(most.min(script.graph.values_taken() + VALUES_MAX));
     let made = script.operation("", operation, words);
     *graph = script.graph;
-    graph.set_values_max(u64::MAX);
-    made
+    graph.set_values_max(most);
+    // A word that nobody takes is noticed behind the operation, and an operation may fail half way.
+    made.inspect_err(|_| graph.rewind(before))
 }
 
 /// Where a script's values come from.

@@ -42,8 +42,8 @@ impl Script<'_> {
             "leaky_relu" | "clamp" => {
                 let table = match operation {
                     "clamp" => {
-                        let low = words.needed_half("low")?;
-                        activation::clamp(low, words.needed_half("high")?)
+                        let low = nearest_half(words.bound("low")?);
+                        activation::clamp(low, nearest_half(words.bound("high")?))
                     }
                     _ => activation::leaky_relu(words.needed_half("slope")?),
                 };
@@ -95,14 +95,13 @@ impl Script<'_> {
         if is_turned {
             more = pair("more")?.unwrap_or(more);
         }
-        let (mut padding, mut channels, mut groups) = (Padding::NONE, Channels::Dense, 1);
+        let (mut padding, mut groups) = (Padding::NONE, 1);
         if operation != "linear" {
             if let Some(sides) = words.take("padding") {
                 padding = zeros("padding", sides)?;
             }
             if let Some(number) = words.take("groups") {
                 groups = count("groups", number)?;
-                channels = Channels::Grouped(groups);
             }
         }
         let taps = u64::from(kernel.0) * u64::from(kernel.1);
@@ -118,7 +117,7 @@ impl Script<'_> {
         let convolution = Convolution {
             stride,
             padding,
-            channels,
+            channels: Channels::of_groups(groups, inputs, outputs),
             bias: bias.as_deref(),
             tail: tail(words)?,
             ..Convolution::new(outputs, kernel, Weights::Half(&weights))

@@ -123,6 +123,47 @@ fn line_that_is_wrong_is_named_with_what_is_wrong() {
     assert_eq!(refused(&"\n".repeat(LINES_MAX + 1)), "line 65537: a script has at most 65536 lines");
 }
 
+#[test]
+fn one_group_is_a_dense_convolution_and_is_cut_like_one() {
+    // 4 MB of coefficients.
+    let of = |groups: &str| {
+        let line = format!("y = convolution x outputs=2048 {groups} weights=random:1");
+        build(&format!("x = input 1024x1x1\n{line}\noutput y"), no_arrays).unwrap()
+    };
+    assert!(of("").task_count() > 1);
+    assert_eq!(of("groups=1"), of(""));
+}
+
+#[test]
+fn convolution_of_each_channel_by_itself_may_have_more_groups_than_a_register_counts() {
+    for words in ["outputs=16384 groups=16384", "outputs=8192 groups=8192 kernel=1x1"] {
+        let text = format!("x = input 16384x1x4\ny = convolution x {words} weights=1\noutput y");
+        assert!(build(&text, no_arrays).is_ok(), "{words}");
+    }
+    // Outputs that share the channels of a group are another thing.
+    let text = "x = input 16384x1x4\ny = convolution x outputs=16384 groups=8192 weights=1\noutput y";
+    assert!(refused(text).contains("number of groups or batches is 8192"), "{}", refused(text));
+}
+
+#[test]
+fn softmax_of_more_channels_than_columns_is_that_of_any_tensor() {
+    let tasks = |channels: u32| {
+        build(&format!("x = input {channels}x1x1\ny = softmax x\noutput y"), no_arrays).unwrap().task_count()
+    };
+    assert_eq!(tasks(512), 5);
+    assert!(tasks(40_000) >= 5);
+}
+
+#[test]
+fn bounds_of_elements_are_numbers() {
+    for operation in ["clamp", "clip"] {
+        for (bounds, told) in [("low=nan high=1", "low=nan"), ("low=0 high=-nan", "high=-nan")] {
+            let text = format!("x = input 4x4x8\ny = {operation} x {bounds}\noutput y");
+            assert_eq!(refused(&text), format!("line 2: {told} is not a number"));
+        }
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn any_text_is_built_or_refused_and_never_panics(

@@ -7,7 +7,7 @@ use half::f16;
 
 use super::super::{Axis, Padding, Shape};
 use super::Why;
-use crate::tensor::{Conversion, Unfit, nearest_half};
+use crate::tensor::{Conversion, Unfit, nearest_half, overflows};
 
 pub(super) struct Words<'a> {
     pub(super) operation: &'a str,
@@ -69,6 +69,13 @@ impl<'a> Words<'a> {
         self.half(key, value)
     }
 
+    /// A bound of elements: a number, or an infinity that bounds nothing.
+    pub(super) fn bound(&mut self, key: &'static str) -> Result<f64, Why> {
+        let value = self.need(key)?;
+        let bound = self.number(key, value)?;
+        if bound.is_nan() { Err(wrong(key, value, "a number")) } else { Ok(bound) }
+    }
+
     /// The number below a root.
     pub(super) fn epsilon(&mut self) -> Result<f64, Why> {
         let key = "epsilon";
@@ -84,9 +91,8 @@ impl<'a> Words<'a> {
         number: f64,
         half: fn(&mut Conversion, f64) -> Result<f16, Unfit>,
     ) -> Result<f64, Why> {
-        // Digits such as 1e400 are infinite before they are a half, and nobody wrote that.
-        let is_beyond = number.is_infinite() && value.contains(|digit: char| digit.is_ascii_digit());
-        let fit = if is_beyond { Err(Unfit::Beyond) } else { half(&mut self.conversion, number) };
+        let fit =
+            if overflows(value, number) { Err(Unfit::Beyond) } else { half(&mut self.conversion, number) };
         let refusal = |why| Why::Unfit { key: key.to_owned(), value: value.to_owned(), why };
         fit.map(|_| number).map_err(refusal)
     }

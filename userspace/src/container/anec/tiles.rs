@@ -11,7 +11,7 @@
 use std::mem::offset_of;
 
 use super::super::limits::{BARS, BUFFER_BYTES_MAX, TILE_BYTES};
-use super::super::program::{Element, Warning};
+use super::super::program::Warning;
 use super::{Header, ReadError, SURFACES_BAR, TASKS_BAR};
 
 /// The smaller unit (derived, delta C12).
@@ -83,7 +83,8 @@ pub(super) fn commands_needed(header: &Header) -> u64 {
     header.payload_bytes.get().max(header.stream_bytes.get().saturating_add(1))
 }
 
-/// Bytes that the shape of `bar` asks for at least; 0 where there is none.
+/// Bytes that the shape of `bar` asks for at least; 0 where there is none. The header does not say whether elements are bytes or
+/// halves, so the last row counts as one of bytes.
 fn surface_bytes(header: &Header, bar: u8) -> u64 {
     let Some(shape) = header.shapes.get(usize::from(bar)) else { return 0 };
     let [n, c, h, w] = [shape.n, shape.c, shape.h, shape.w].map(|count| count.get());
@@ -92,6 +93,40 @@ fn surface_bytes(header: &Header, bar: u8) -> u64 {
     }
     let planes = (n.saturating_mul(c) - 1).saturating_mul(shape.plane.get());
     let rows = (h - 1).saturating_mul(shape.row.get());
-    let row = w.saturating_mul(Element::HALF_BYTES);
-    planes.saturating_add(rows).saturating_add(row)
+    planes.saturating_add(rows).saturating_add(w)
+}
+
+#[cfg(test)]
+mod tests {
+    use zerocopy::FromZeros;
+
+    use super::*;
+
+    /// A payload of 640 bytes, and in BARs 4 and 5 surfaces of 375 columns in one row of 768 bytes, whose buffers have so many tiles.
+    fn header(commands: u32, surfaces: [u32; 2]) -> Header {
+        let mut header = Header::new_zeroed();
+        (header.payload_bytes, header.stream_bytes) = (640.into(), 628.into());
+        header.tiles[0] = commands.into();
+        for (bar, tiles) in (4..).zip(surfaces) {
+            header.tiles[bar] = tiles.into();
+            let shape = &mut header.shapes[bar];
+            (shape.n, shape.c, shape.h, shape.w) = (1.into(), 1.into(), 1.into(), 375.into());
+            (shape.plane, shape.row) = (768.into(), 768.into());
+        }
+        header
+    }
+
+    #[test]
+    fn last_row_of_bytes_may_be_half_as_long_as_one_of_halves() {
+        assert_eq!(Tiles::of(&header(2, [2, 2])), Tiles::Small, "halves");
+        assert_eq!(Tiles::of(&header(2, [2, 1])), Tiles::Small, "bytes in the second");
+        assert_eq!(Tiles::of(&header(1, [1, 1])), Tiles::Page);
+    }
+
+    #[test]
+    fn unit_in_which_a_surface_has_no_room_is_not_taken() {
+        let mut header = header(2, [1, 1]);
+        header.shapes[4].w = 513.into();
+        assert_eq!(Tiles::of(&header), Tiles::Page);
+    }
 }

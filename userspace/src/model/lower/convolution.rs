@@ -15,8 +15,6 @@ use crate::tensor::nearest_half;
 /// A convolution over rows and columns, with the holes of a dilated kernel filled with zeros.
 struct Flat {
     outputs: usize,
-    /// Channels that an output reads.
-    reads: usize,
     groups: usize,
     /// Columns and rows of the kernel.
     kernel: (usize, usize),
@@ -113,7 +111,6 @@ impl Lower<'_> {
         let [(top, bottom), (left, right)] = padding;
         let flat = Flat {
             outputs,
-            reads: x.dims[1] / groups,
             groups,
             kernel: (ways[1].kernel, ways[0].kernel),
             stride: (ways[1].stride, ways[0].stride),
@@ -146,7 +143,6 @@ impl Lower<'_> {
         let rest = 1.0 / ((kernel.0 * kernel.1) as f64 * share);
         let flat = Flat {
             outputs: channels,
-            reads: 1,
             groups: channels,
             kernel,
             stride,
@@ -186,14 +182,11 @@ impl Lower<'_> {
                 top: super::extent(top),
                 bottom: super::extent(bottom),
             },
-            channels: match flat.groups {
-                1 => Channels::Dense,
-                // One task for all groups, where each output has channels of its own.
-                groups if flat.outputs == groups && flat.reads as u64 <= Limit::UnicastChannels.max() => {
-                    Channels::Unicast(super::extent(flat.reads))
-                }
-                groups => Channels::Grouped(super::extent(groups)),
-            },
+            channels: Channels::of_groups(
+                super::extent(flat.groups),
+                super::extent(x.dims[1]),
+                super::extent(flat.outputs),
+            ),
             bias: flat.bias.as_deref(),
             tail: flat.tail,
             ..build::Convolution::new(

@@ -21,8 +21,8 @@ impl Lower<'_> {
             Map::Square => self.planar(x, Element::SQUARE),
             Map::Abs => self.combine(x, x, MAGNITUDE),
             Map::Clip(low, high) => {
-                let above = self.bounded(x, low, Element::MAXIMUM)?;
-                self.bounded(&above, high, Element::MINIMUM)
+                let above = self.bounded(x, (low, f64::NEG_INFINITY), Element::MAXIMUM)?;
+                self.bounded(&above, (high, f64::INFINITY), Element::MINIMUM)
             }
             Map::Exp => self.through(x, Tail { post_scale: f16::LOG2_E, ..Tail::table(tables::exp2()) }),
             Map::Ln => {
@@ -82,9 +82,9 @@ impl Lower<'_> {
         self.combine(&below, &more, Element::ADD)
     }
 
-    /// The larger or the smaller of `x` and a bound, if that is one.
-    fn bounded(&mut self, x: &Held, bound: f64, element: Element) -> Result<Held, Why> {
-        if bound.is_infinite() {
+    /// The larger or the smaller of `x` and a bound, unless that is `none` or no number.
+    fn bounded(&mut self, x: &Held, (bound, none): (f64, f64), element: Element) -> Result<Held, Why> {
+        if bound == none || bound.is_nan() {
             return Ok(x.clone());
         }
         let bound = self.array(&crate::model::network::Array::scalar(bound), None)?.with_rank(x.dims.len());
