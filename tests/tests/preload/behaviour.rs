@@ -65,6 +65,12 @@ fn thousand_files_opened_and_closed_leave_none_open() {
 }
 
 #[test]
+fn files_that_four_threads_open_and_close_at_once_leave_none_open() {
+    let Some((preload, program)) = client("cycles.c", &Options::default()) else { return };
+    preload.done(Command::new(program).arg("4"));
+}
+
+#[test]
 fn threads_use_files_of_their_own_and_one_in_common() {
     let Some((preload, program)) = client("threads.c", &Options::default()) else { return };
     preload.done(Command::new(program).arg(example()));

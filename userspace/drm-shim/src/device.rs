@@ -45,8 +45,12 @@ pub(crate) fn open(config: &Config, flags: c_int) -> Result<c_int> {
     };
     match identity.and_then(files::insert) {
         Some(known) => {
-            lane.learn(known, number);
-            Ok(fd)
+            let learnt = lane.learn(known, number);
+            // A connection that broke has taken the new file with it.
+            lane.settle(learnt).map(|()| fd).inspect_err(|_| {
+                files::remove(known);
+                file::close(fd);
+            })
         }
         None => {
             file::close(fd);

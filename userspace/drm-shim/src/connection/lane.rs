@@ -125,32 +125,40 @@ impl Taken {
         let ready = self.ready(config)?;
         let (answer, _) = ready.link.simple(Kind::AttachArena, 0, Some(fd), ready.answer)?;
         let number = answer?;
-        self.learn(file, number);
+        self.learn(file, number)?;
         Ok(number)
     }
 
     /// Remembers the connection's number of a file.
-    pub(crate) fn learn(&mut self, file: File, number: u32) {
-        if let Some(known) = self.state().known.get_mut(file.slot) {
-            *known = (file.serial, number);
-        }
+    ///
+    /// The place may still have the number of a file that another thread found closed while this lane was taken: that
+    /// one is closed here, since nobody would know its number any more.
+    pub(crate) fn learn(&mut self, file: File, number: u32) -> Result<()> {
+        let Some(known) = self.state().known.get_mut(file.slot) else { return Ok(()) };
+        let (serial, old) = std::mem::replace(known, (file.serial, number));
+        if serial == 0 || serial == file.serial { Ok(()) } else { self.let_go(old) }
+    }
+
+    /// Closes a file by the connection's number of it.
+    fn let_go(&mut self, number: u32) -> Result<()> {
+        let state = self.state();
+        let (Some(link), Some(room)) = (&mut state.link, &mut state.room) else { return Ok(()) };
+        link.simple(Kind::Close, number, None, room.as_mut_slice()).map(drop)
     }
 
     /// Lets go of the files that are closed, if any were since the last time.
     fn forget(&mut self, closings: u64) {
-        let state = self.state();
-        state.heard = closings;
-        let (Some(link), Some(room)) = (&mut state.link, &mut state.room) else { return };
-        let mut is_broken = false;
-        for (slot, known) in state.known.iter_mut().enumerate() {
+        self.state().heard = closings;
+        for slot in 0..FILES {
+            let Some(known) = self.state().known.get_mut(slot) else { return };
             let (serial, number) = *known;
             if serial != 0 && !files::is_open(File { slot, serial }) {
                 *known = (0, 0);
-                is_broken |= link.simple(Kind::Close, number, None, room.as_mut_slice()).is_err();
+                if self.let_go(number).is_err() {
+                    self.state().link = None;
+                    return;
+                }
             }
-        }
-        if is_broken {
-            state.link = None;
         }
     }
 }
