@@ -71,6 +71,12 @@ fn files_that_four_threads_open_and_close_at_once_leave_none_open() {
 }
 
 #[test]
+fn process_whose_main_thread_has_ended_keeps_its_files_and_closes_what_it_closes() {
+    let Some((preload, program)) = client("headless.c", &Options::default()) else { return };
+    preload.done(&mut Command::new(program));
+}
+
+#[test]
 fn threads_use_files_of_their_own_and_one_in_common() {
     let Some((preload, program)) = client("threads.c", &Options::default()) else { return };
     preload.done(Command::new(program).arg(example()));

@@ -32,18 +32,13 @@ pub(crate) fn open(config: &Config, flags: c_int) -> Result<c_int> {
     sweep::now_at_once();
     let mut lane = connection::take();
     let result = new_file(&mut lane, config);
-    let (number, arena) = lane.settle(result)?;
-    let opened = file::reopen(arena, flags & KEPT);
-    let identity = file::regular(arena);
-    // Where there is no `/proc`, the descriptor that came has to do.
-    let fd = match opened {
-        Ok(fd) => {
-            file::close(arena);
-            fd
-        }
-        Err(_) => arena,
-    };
-    match identity.and_then(files::insert) {
+    // It came under the lowest number that was free, as a program expects of `open`.
+    let (number, fd) = lane.settle(result)?;
+    if file::reopen(fd, flags & KEPT).is_err() {
+        // Where there is no `/proc`, the descriptor that came has to do.
+        file::close_at_exec(fd, flags & libc::O_CLOEXEC != 0);
+    }
+    match file::regular(fd).and_then(files::insert) {
         Some(known) => {
             let learnt = lane.learn(known, number);
             // A connection that broke has taken the new file with it.

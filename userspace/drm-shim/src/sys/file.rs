@@ -79,13 +79,29 @@ pub(crate) fn move_up(fd: c_int, least: c_int) -> c_int {
     }
 }
 
-/// Opens what a descriptor stands for once more, with flags of its own and a position of its own.
-pub(crate) fn reopen(fd: c_int, flags: c_int) -> Result<c_int> {
-    let mut path = [0_u8; 32];
+/// Whether a descriptor is closed at `exec`.
+pub(crate) fn close_at_exec(fd: c_int, is_closed: bool) {
+    let flags = if is_closed { libc::FD_CLOEXEC } else { 0 };
+    // SAFETY: plain numbers go in.
+    unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_SETFD, flags) };
+}
+
+/// Opens what a descriptor stands for once more, with flags of its own and a position of its own, under the same number.
+pub(crate) fn reopen(fd: c_int, flags: c_int) -> Result<()> {
+    let again = with_path(fd, |path| open(libc::AT_FDCWD, path, flags, 0))?;
+    // SAFETY: plain numbers go in; both descriptors are the caller's.
+    let moved = unsafe { libc::syscall(libc::SYS_dup3, again, fd, flags & libc::O_CLOEXEC) };
+    close(again);
+    checked(moved).map(drop)
+}
+
+/// The path by which the system has a descriptor of the calling thread: that of the process leads nowhere once its main
+/// thread has ended.
+fn with_path<T>(fd: c_int, work: impl FnOnce(&CStr) -> Result<T>) -> Result<T> {
+    let mut path = [0_u8; 40];
     // There is room for it, and numbers are written without allocating.
-    write!(&mut path[..], "/proc/self/fd/{fd}\0").map_err(|_| Failure(libc::EBADF))?;
-    let path = CStr::from_bytes_until_nul(&path).map_err(|_| Failure(libc::EBADF))?;
-    open(libc::AT_FDCWD, path, flags, 0)
+    write!(&mut path[..], "/proc/thread-self/fd/{fd}\0").map_err(|_| Failure(libc::EBADF))?;
+    work(CStr::from_bytes_until_nul(&path).map_err(|_| Failure(libc::EBADF))?)
 }
 
 /// Reads into `into`; the bytes that came.
@@ -110,12 +126,18 @@ mod tests {
 
     #[test]
     fn reopened_file_is_the_same_file_with_flags_of_its_own() {
+        let at_exec = |fd: c_int| {
+            // SAFETY: plain numbers go in and out.
+            unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFD) }
+        };
         let fd = open(libc::AT_FDCWD, c"/proc/self/exe", libc::O_RDONLY, 0).unwrap();
-        let again = reopen(fd, libc::O_RDONLY | libc::O_CLOEXEC).unwrap();
-        assert_eq!(regular(fd), regular(again));
-        assert_ne!(fd, again);
+        let before = regular(fd);
+        assert_eq!(at_exec(fd), 0);
+        reopen(fd, libc::O_RDONLY | libc::O_CLOEXEC).unwrap();
+        assert_eq!((regular(fd), at_exec(fd)), (before, libc::FD_CLOEXEC.into()));
+        close_at_exec(fd, false);
+        assert_eq!(at_exec(fd), 0);
         close(fd);
-        close(again);
-        assert_eq!(regular(again), None);
+        assert_eq!(regular(fd), None);
     }
 }
