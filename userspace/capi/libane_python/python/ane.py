@@ -91,8 +91,8 @@ class Model:
         """Runs the program: takes a list of float16 arrays, one for each input, and gives one for each output.
 
         Arrays have the shape that `inputs` says; how they lie in memory does not matter. A single one needs no list.
-        Where a program moves bytes, a byte is the low half of an element: make such an array of numpy.uint16, and give and
-        take it with .view(numpy.float16) and .view(numpy.uint16).
+        Where a program moves bytes, such as truth values, a byte is the low half of an element, whose high half is zero in
+        results: make such an array of numpy.uint16, and give and take it with .view(numpy.float16) and .view(numpy.uint16).
         """
         arrays = [arrays] if isinstance(arrays, numpy.ndarray) else list(arrays)
         if len(arrays) != len(self.inputs):
