@@ -142,6 +142,12 @@ fn children_run_their_parents_program_also_when_it_is_gone() {
 }
 
 #[test]
+fn file_stays_open_for_a_child_that_has_not_called_yet_when_its_parent_closes_it() {
+    let Some((preload, program)) = client("inherited.c", &Options::default()) else { return };
+    preload.done(&mut Command::new(program));
+}
+
+#[test]
 fn two_processes_at_once_get_each_its_own() {
     let preload = Preload::start(&Options::default());
     let Some((arguments, expected)) = sum(&preload) else { return };

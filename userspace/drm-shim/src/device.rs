@@ -42,7 +42,7 @@ pub(crate) fn open(config: &Config, flags: c_int) -> Result<c_int> {
         Some(known) => {
             let learnt = lane.learn(known, number);
             // A connection that broke has taken the new file with it.
-            lane.settle(learnt).map(|()| fd).inspect_err(|_| {
+            lane.settle(learnt).map(|_| fd).inspect_err(|_| {
                 files::remove(known);
                 file::close(fd);
             })

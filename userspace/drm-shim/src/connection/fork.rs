@@ -2,8 +2,8 @@
 //!
 //! A child has its parent's descriptors, and so the sockets of its parent's lanes; two processes on one connection
 //! would take each other's answers. So a child makes lanes of its own, by the first call that needs one, attaches them
-//! to the files that it inherited, and only then lets go of its parent's: so a file stays open though the parent is
-//! gone by then.
+//! to the files that it inherited, and only then lets go of its parent's: so a file stays open though the parent has closed
+//! it by then, or is gone.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 

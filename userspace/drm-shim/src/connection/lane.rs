@@ -3,6 +3,10 @@
 //! A call takes a lane that is free and gives it back when it has ended, so it never waits for another thread's call,
 //! nor for one that it interrupted as a signal handler. A lane is connected when it is first needed and stays so; it
 //! learns of a file when it first carries a call on it, by the descriptor that the program calls with.
+//!
+//! A child of `fork` has its parent's connections until it makes its own, and by them the files that it inherited stay open. So
+//! the parent closes no such file on a connection that the child may have: it leaves that connection to the child and makes
+//! itself another, with the files that it has open itself.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,11 +14,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use aned_protocol::{Kind, MESSAGE_MAX};
 use libc::c_int;
 
+use super::forks;
 use super::link::Link;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::files::{self, FILES, File};
 use crate::sys::memory::Mapping;
-use crate::sys::{Failure, Result, process};
+use crate::sys::{Failure, Result, file, process};
 
 /// Calls of a process that go on at a time. A program with more threads than that in calls has the rest wait.
 const LANES: usize = 64;
@@ -40,11 +45,13 @@ struct State {
     known: [(u64, u32); FILES],
     /// The last closing that it has heard of.
     heard: u64,
+    /// The forks before it was connected: of later ones the child may have the connection.
+    forks: u64,
 }
 
 impl Lane {
     const fn new() -> Self {
-        let state = State { link: None, room: None, known: [(0, 0); FILES], heard: 0 };
+        let state = State { link: None, room: None, known: [(0, 0); FILES], heard: 0, forks: 0 };
         Self { is_taken: AtomicBool::new(false), state: UnsafeCell::new(state) }
     }
 
@@ -101,6 +108,7 @@ impl Taken {
             room.as_mut_slice().split_at_mut_checked(MESSAGE_MAX).ok_or(Failure(libc::ENOMEM))?;
         if state.link.is_none() {
             state.known = [(0, 0); FILES];
+            state.forks = forks::count();
             state.link = Some(Link::new(config, answer)?);
         }
         let link = state.link.as_mut().ok_or(Failure::BROKEN)?;
@@ -124,26 +132,58 @@ impl Taken {
         }
         let ready = self.ready(config)?;
         let (answer, _) = ready.link.simple(Kind::AttachArena, 0, Some(fd), ready.answer)?;
-        let number = answer?;
-        self.learn(file, number)?;
-        Ok(number)
+        self.learn(file, answer?)
     }
 
-    /// Remembers the connection's number of a file.
+    /// Remembers the connection's number of a file, and gives it.
     ///
     /// The place may still have the number of a file that another thread found closed while this lane was taken: that
     /// one is closed here, since nobody would know its number any more.
-    pub(crate) fn learn(&mut self, file: File, number: u32) -> Result<()> {
-        let Some(known) = self.state().known.get_mut(file.slot) else { return Ok(()) };
+    pub(crate) fn learn(&mut self, file: File, number: u32) -> Result<u32> {
+        let Some(known) = self.state().known.get_mut(file.slot) else { return Ok(number) };
         let (serial, old) = std::mem::replace(known, (file.serial, number));
-        if serial == 0 || serial == file.serial { Ok(()) } else { self.let_go(old) }
+        if serial != 0 && serial != file.serial {
+            self.let_go(serial, old)?;
+        }
+        // It has another one if the connection has become another.
+        Ok(self.state().known.get(file.slot).map_or(number, |(_, number)| *number))
     }
 
-    /// Closes a file by the connection's number of it.
-    fn let_go(&mut self, number: u32) -> Result<()> {
+    /// Closes a file by the connection's number of it, which is not among the known ones any more.
+    fn let_go(&mut self, serial: u64, number: u32) -> Result<()> {
+        // Where the daemon has no connection left, the child loses the file if it has not made its own yet.
+        if forks::may_have(serial, self.state().forks) && self.renew().is_ok() {
+            return Ok(());
+        }
         let state = self.state();
         let (Some(link), Some(room)) = (&mut state.link, &mut state.room) else { return Ok(()) };
         link.simple(Kind::Close, number, None, room.as_mut_slice()).map(drop)
+    }
+
+    /// Leaves the connection to children that have it as well, and makes another with the files that are open here.
+    ///
+    /// A file of which only a mapping is left has no descriptor to attach by: the daemon gives one.
+    fn renew(&mut self) -> Result<()> {
+        let config = config::get().ok_or(Failure::BROKEN)?;
+        let state = self.state();
+        let (Some(old), Some(room)) = (&mut state.link, &mut state.room) else { return Ok(()) };
+        let room = room.as_mut_slice();
+        let forks = forks::count();
+        let mut new = Link::new(config, room)?;
+        let mut known = [(0, 0); FILES];
+        for (slot, (place, &(serial, number))) in known.iter_mut().zip(&state.known).enumerate() {
+            if serial == 0 || !files::is_open(File { slot, serial }) {
+                continue;
+            }
+            let (result, arena) = old.simple(Kind::Arena, number, None, room)?;
+            // An arena that did not come had no room in this process.
+            let arena = arena.ok_or_else(|| result.err().unwrap_or(Failure(libc::EMFILE)))?;
+            let attached = new.simple(Kind::AttachArena, 0, Some(arena), room);
+            file::close(arena);
+            *place = (serial, attached?.0?);
+        }
+        (state.link, state.known, state.forks) = (Some(new), known, forks);
+        Ok(())
     }
 
     /// Lets go of the files that are closed, if any were since the last time.
@@ -154,7 +194,7 @@ impl Taken {
             let (serial, number) = *known;
             if serial != 0 && !files::is_open(File { slot, serial }) {
                 *known = (0, 0);
-                if self.let_go(number).is_err() {
+                if self.let_go(serial, number).is_err() {
                     self.state().link = None;
                     return;
                 }

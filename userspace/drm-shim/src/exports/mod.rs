@@ -16,12 +16,15 @@ use std::ptr;
 use libc::{c_char, c_int};
 
 use crate::config::{self, Config};
+use crate::connection;
 use crate::node::{self, Place};
 use crate::sys::file;
 
 /// Reads the environment and finds the functions behind these early: the first call may come in a signal handler.
 extern "C" fn start() {
-    config::get();
+    if config::get().is_some() {
+        connection::watch();
+    }
 }
 
 #[used]
