@@ -148,6 +148,12 @@ fn file_stays_open_for_a_child_that_has_not_called_yet_when_its_parent_closes_it
 }
 
 #[test]
+fn more_children_than_the_daemon_has_connections_are_told_to_try_again() {
+    let Some((preload, program)) = client("children.c", &Options::default()) else { return };
+    preload.done(&mut Command::new(program));
+}
+
+#[test]
 fn two_processes_at_once_get_each_its_own() {
     let preload = Preload::start(&Options::default());
     let Some((arguments, expected)) = sum(&preload) else { return };

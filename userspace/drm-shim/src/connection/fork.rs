@@ -36,7 +36,7 @@ pub(crate) fn settle(config: &Config) {
 
 fn inherit(config: &Config) {
     let inherited = lane::put_aside();
-    let mut lane = lane::take();
+    let mut lane = lane::take_any();
     for (file, identity) in files::all() {
         // One without a descriptor is mapped at most; nobody calls on it any more.
         let attached = sweep::descriptor(identity).map(|fd| lane.number(config, file, fd));

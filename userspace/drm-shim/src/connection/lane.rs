@@ -10,6 +10,7 @@
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use aned_protocol::{Kind, MESSAGE_MAX};
 use libc::c_int;
@@ -23,6 +24,9 @@ use crate::sys::{Failure, Result, file, process};
 
 /// Calls of a process that go on at a time. A program with more threads than that in calls has the rest wait.
 const LANES: usize = 64;
+
+/// How long a call waits for a connection where the daemon has no room for another (Chosen: more than most calls take).
+const ROOM_WAIT: Duration = Duration::from_secs(5);
 
 /// Counts up whenever a file of this process is found closed.
 static CLOSINGS: AtomicU64 = AtomicU64::new(0);
@@ -73,8 +77,39 @@ pub(crate) struct Ready<'a> {
     pub(crate) answer: &'a mut [u8],
 }
 
+/// Takes a lane that is connected, or connects one; waits while all are taken. Where the daemon has no room for one more
+/// connection, waits for one of those that this process has.
+///
+/// # Errors
+///
+/// The daemon's reason, if it lets no connection in. `EAGAIN` also if other calls have all connections for long: one of them may be that
+/// which a signal handler interrupted, and does not end before the handler does.
+pub(crate) fn take(config: &Config) -> Result<Taken> {
+    let mut lane = take_any();
+    let Some(why) = lane.ready(config).err() else { return Ok(lane) };
+    drop(lane);
+    let start = Instant::now();
+    while why == Failure(libc::EAGAIN) && start.elapsed() < ROOM_WAIT {
+        let mut is_any_taken = false;
+        for lane in &TABLE {
+            let Some(mut taken) = lane.try_take() else {
+                is_any_taken = true;
+                continue;
+            };
+            if taken.state().link.is_some() {
+                return Ok(taken);
+            }
+        }
+        if !is_any_taken {
+            break;
+        }
+        process::pause(100);
+    }
+    Err(why)
+}
+
 /// Takes a lane; waits while all are taken.
-pub(crate) fn take() -> Taken {
+pub(super) fn take_any() -> Taken {
     loop {
         if let Some(taken) = TABLE.iter().find_map(Lane::try_take) {
             return taken;

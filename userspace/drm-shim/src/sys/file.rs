@@ -95,6 +95,25 @@ pub(crate) fn reopen(fd: c_int, flags: c_int) -> Result<()> {
     checked(moved).map(drop)
 }
 
+/// True if a descriptor stands for a memory object whose name begins so.
+pub(crate) fn is_memory_object(fd: c_int, name: &[u8]) -> bool {
+    let mut target = [0_u8; 64];
+    let bytes = with_path(fd, |path| {
+        // SAFETY: the path is borrowed for the call, which reads it up to its zero, and writes no more bytes than there is room for.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_readlinkat,
+                libc::AT_FDCWD,
+                path.as_ptr(),
+                target.as_mut_ptr(),
+                target.len(),
+            )
+        };
+        checked(result)
+    });
+    bytes.is_ok() && target.strip_prefix(b"/memfd:").is_some_and(|rest| rest.starts_with(name))
+}
+
 /// The path by which the system has a descriptor of the calling thread: that of the process leads nowhere once its main
 /// thread has ended.
 fn with_path<T>(fd: c_int, work: impl FnOnce(&CStr) -> Result<T>) -> Result<T> {
@@ -123,6 +142,18 @@ pub(crate) fn entries(fd: c_int, into: &mut [u8]) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_object_is_told_by_its_name() {
+        // SAFETY: the name ends with its zero; a descriptor comes out.
+        let fd = unsafe { libc::syscall(libc::SYS_memfd_create, c"ane-arena".as_ptr(), 0) } as c_int;
+        assert!(is_memory_object(fd, b"ane-") && !is_memory_object(fd, b"arena"));
+        close(fd);
+        assert!(!is_memory_object(fd, b"ane-"));
+        let fd = open(libc::AT_FDCWD, c"/proc/self/exe", libc::O_RDONLY | libc::O_CLOEXEC, 0).unwrap();
+        assert!(!is_memory_object(fd, b""));
+        close(fd);
+    }
 
     #[test]
     fn reopened_file_is_the_same_file_with_flags_of_its_own() {
