@@ -154,6 +154,12 @@ fn more_children_than_the_daemon_has_connections_are_told_to_try_again() {
 }
 
 #[test]
+fn child_of_a_process_all_of_whose_connections_are_in_use_calls_as_any_other() {
+    let Some((preload, program)) = client("crowded.c", &stuck(None)) else { return };
+    preload.done(Command::new(program).arg(example()));
+}
+
+#[test]
 fn two_processes_at_once_get_each_its_own() {
     let preload = Preload::start(&Options::default());
     let Some((arguments, expected)) = sum(&preload) else { return };

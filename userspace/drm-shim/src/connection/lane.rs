@@ -9,7 +9,7 @@
 //! itself another, with the files that it has open itself.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use aned_protocol::{Kind, MESSAGE_MAX};
@@ -34,11 +34,12 @@ static CLOSINGS: AtomicU64 = AtomicU64::new(0);
 static TABLE: [Lane; LANES] = [const { Lane::new() }; LANES];
 
 struct Lane {
-    is_taken: AtomicBool,
+    /// The thread that has it, as `pthread_self` names it, which a `fork` does not change; zero while it is free.
+    owner: AtomicUsize,
     state: UnsafeCell<State>,
 }
 
-// SAFETY: only the thread that set `is_taken` touches the state, until it clears the flag.
+// SAFETY: only the thread that made itself the owner touches the state, until it gives the lane back.
 unsafe impl Sync for Lane {}
 
 struct State {
@@ -55,15 +56,31 @@ struct State {
 
 impl Lane {
     const fn new() -> Self {
-        let state = State { link: None, room: None, known: [(0, 0); FILES], heard: 0, forks: 0 };
-        Self { is_taken: AtomicBool::new(false), state: UnsafeCell::new(state) }
+        Self { owner: AtomicUsize::new(0), state: UnsafeCell::new(State::new()) }
+    }
+
+    fn become_owner(&self) -> bool {
+        let me = process::this_thread();
+        self.owner.compare_exchange(0, me, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
     fn try_take(&'static self) -> Option<Taken> {
-        let is_mine =
-            self.is_taken.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok();
         // The guard is needed: it gives the lane back when it is dropped.
-        is_mine.then(|| Taken(self))
+        self.become_owner().then(|| Taken(self))
+    }
+
+    /// Frees the lane of a thread that was not forked along. That thread may have been changing the state just then, so nothing
+    /// of it is looked at: its socket and its memory stay as long as this process.
+    fn abandon(&self) {
+        // SAFETY: its owner is not in this process, and the caller is the only thread that takes lanes.
+        unsafe { self.state.get().write(State::new()) };
+        self.owner.store(0, Ordering::SeqCst);
+    }
+}
+
+impl State {
+    const fn new() -> Self {
+        Self { link: None, room: None, known: [(0, 0); FILES], heard: 0, forks: 0 }
     }
 }
 
@@ -245,10 +262,10 @@ impl Drop for Taken {
             if self.state().heard != closings {
                 self.forget(closings);
             }
-            self.0.is_taken.store(false, Ordering::SeqCst);
+            self.0.owner.store(0, Ordering::SeqCst);
             // Somebody may have closed a file in between and found the lane taken.
             let is_current = CLOSINGS.load(Ordering::SeqCst) == closings;
-            if is_current || self.0.is_taken.swap(true, Ordering::SeqCst) {
+            if is_current || !self.0.become_owner() {
                 return;
             }
         }
@@ -258,11 +275,16 @@ impl Drop for Taken {
 /// Puts aside the connections that a child of `fork` inherited, so that calls get new ones. They end when what this
 /// gives is dropped: files that the child has not attached to by then may be closed by the daemon.
 ///
-/// A lane that was taken stays so: its thread is not in this process, or is the one that forked, from a signal handler,
-/// and goes on later. The child has the other lanes.
+/// A lane that was taken has a thread that is not in this process: it is abandoned. Or its thread is the one that forked, from a
+/// signal handler, and goes on later: it stays taken, and so do all if it is not known which thread that was.
 pub(crate) fn put_aside() -> [Option<Link>; LANES] {
     let mut all = [const { None }; LANES];
+    let forker = forks::forker();
     for (lane, place) in TABLE.iter().zip(&mut all) {
+        if forker.is_some_and(|forker| ![0, forker].contains(&lane.owner.load(Ordering::SeqCst))) {
+            lane.abandon();
+            continue;
+        }
         let Some(mut taken) = lane.try_take() else { continue };
         let state = taken.state();
         *place = state.link.take();
