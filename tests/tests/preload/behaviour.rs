@@ -160,6 +160,15 @@ fn child_of_a_process_all_of_whose_connections_are_in_use_calls_as_any_other() {
 }
 
 #[test]
+fn functions_that_look_at_paths_find_the_device_also_in_a_fortified_program() {
+    for arguments in [&[][..], &["-D_FORTIFY_SOURCE=2"]] {
+        let preload = Preload::start(&Options::default());
+        let Some(program) = compiled("paths.c", preload.scratch(), arguments) else { return };
+        preload.done(&mut Command::new(program));
+    }
+}
+
+#[test]
 fn two_processes_at_once_get_each_its_own() {
     let preload = Preload::start(&Options::default());
     let Some((arguments, expected)) = sum(&preload) else { return };
