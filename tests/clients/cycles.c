@@ -1,8 +1,49 @@
-/* Opens and closes the device a thousand times: there is an end to open files, so each closing has to be noticed. */
+/*
+ * Opens and closes the device a thousand times: there is an end to open files, so each closing has to be noticed. With an
+ * argument, so many threads do so at the same time.
+ */
+#include <pthread.h>
+
 #include "client.h"
 
-int main(void)
+static void *open_and_close(void *cycles)
 {
+	for (int cycle = 0; cycle < *(int *)cycles; cycle++) {
+		struct version version = { 0 };
+		int fd = open("/dev/accel/accel0", O_RDWR);
+		CHECK(fd >= 0 && ioctl(fd, IOCTL_VERSION, &version) == 0 && close(fd) == 0);
+	}
+	return NULL;
+}
+
+/* What a thread closes is noticed by another that is just opening, in a place of which a third still knows the old file. */
+static void in_threads(int count)
+{
+	int cycles = 6000 / count;
+	pthread_t threads[64];
+	CHECK(count <= 64);
+	for (int thread = 0; thread < count; thread++)
+		CHECK(pthread_create(&threads[thread], NULL, open_and_close, &cycles) == 0);
+	for (int thread = 0; thread < count; thread++)
+		CHECK(pthread_join(threads[thread], NULL) == 0);
+}
+
+/* All files that there are, and then none. */
+static void fill(int expected)
+{
+	int opened = 0;
+	while (open("/dev/accel/accel0", O_RDWR) >= 0)
+		opened++;
+	CHECK(errno == EBUSY && opened == expected);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2) {
+		in_threads(atoi(argv[1]));
+		fill(256);
+		return 0;
+	}
 	/* One that stays open, and one of which only a mapping stays. */
 	int kept = open_device(), mapped = open_device();
 	CHECK(kept >= 0 && mapped >= 0);
@@ -28,10 +69,6 @@ int main(void)
 		CHECK(first.map[at] == 1 && second.map[at] == 2);
 	struct drm_ane_bo_info info = { .handle = first.handle };
 	CHECK(ioctl(kept, DRM_IOCTL_ANE_BO_INFO, &info) == 0);
-	/* All files that there are but the two, and then none. */
-	int opened = 0;
-	while (open("/dev/accel/accel0", O_RDWR) >= 0)
-		opened++;
-	CHECK(errno == EBUSY && opened == 254);
+	fill(254);
 	return 0;
 }

@@ -1,4 +1,6 @@
 /* A descriptor that comes from elsewhere: kept through exec, and passed through a socket. handed [FD HANDLE] */
+#define _GNU_SOURCE
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -13,6 +15,18 @@ static void look(int fd, uint32_t handle)
 	map[8]++;
 }
 
+/* A memory object of that name on which the device is asked: the error. */
+static int asked(const char *name)
+{
+	struct version version = { 0 };
+	int fd = memfd_create(name, MFD_CLOEXEC);
+	errno = 0;
+	CHECK(fd >= 0 && ioctl(fd, IOCTL_VERSION, &version) == -1);
+	int why = errno;
+	close(fd);
+	return why;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3) {
@@ -20,6 +34,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	int ends[2], status;
+	/* As of a file that is closed, and as of somebody else's. */
+	CHECK(asked("ane-arena") == ENODEV && asked("other") == ENOTTY);
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
 	/* Before the file is there, so that the receiver did not inherit it. */
 	pid_t receiver = fork();

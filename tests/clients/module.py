@@ -131,6 +131,35 @@ def handles_of_chance_are_refused():
         assert raw.pyane_init(None, 0) is None
 
 
+def in_child(work):
+    """What a child of this process does, which then ends as Python does."""
+    child = os.fork()
+    if child == 0:
+        work()
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def children_leave_the_program_to_their_parent():
+    model = load()
+    arrays = tensors(model.inputs)
+    good = model.predict(arrays)[0]
+
+    def run():
+        assert (model.predict(arrays)[0] == good).all()
+
+    def close():
+        model.close()
+        refused(ValueError, "closed", model.predict, arrays)
+
+    for work in (lambda: None, run, close):
+        in_child(work)
+        assert (model.predict(arrays)[0] == good).all()
+    before = files()
+    model.close()
+    assert files() == before - 1
+
+
 def threads_share_a_model():
     with load() as model:
         wrong = []
@@ -157,4 +186,5 @@ closed_models_say_so()
 too_many_models_say_so()
 shapes_of_other_tensors_are_refused()
 handles_of_chance_are_refused()
+children_leave_the_program_to_their_parent()
 threads_share_a_model()

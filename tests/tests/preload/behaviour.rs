@@ -65,6 +65,18 @@ fn thousand_files_opened_and_closed_leave_none_open() {
 }
 
 #[test]
+fn files_that_four_threads_open_and_close_at_once_leave_none_open() {
+    let Some((preload, program)) = client("cycles.c", &Options::default()) else { return };
+    preload.done(Command::new(program).arg("4"));
+}
+
+#[test]
+fn process_whose_main_thread_has_ended_keeps_its_files_and_closes_what_it_closes() {
+    let Some((preload, program)) = client("headless.c", &Options::default()) else { return };
+    preload.done(&mut Command::new(program));
+}
+
+#[test]
 fn threads_use_files_of_their_own_and_one_in_common() {
     let Some((preload, program)) = client("threads.c", &Options::default()) else { return };
     preload.done(Command::new(program).arg(example()));
@@ -126,6 +138,33 @@ fn children_run_their_parents_program_also_when_it_is_gone() {
     for who in ["parent", "child", "grandchild", "orphan"] {
         let output = std::fs::read(preload.scratch().join(format!("out.{who}.0"))).unwrap();
         assert_eq!(output, expected, "{who}");
+    }
+}
+
+#[test]
+fn file_stays_open_for_a_child_that_has_not_called_yet_when_its_parent_closes_it() {
+    let Some((preload, program)) = client("inherited.c", &Options::default()) else { return };
+    preload.done(&mut Command::new(program));
+}
+
+#[test]
+fn more_children_than_the_daemon_has_connections_are_told_to_try_again() {
+    let Some((preload, program)) = client("children.c", &Options::default()) else { return };
+    preload.done(&mut Command::new(program));
+}
+
+#[test]
+fn child_of_a_process_all_of_whose_connections_are_in_use_calls_as_any_other() {
+    let Some((preload, program)) = client("crowded.c", &stuck(None)) else { return };
+    preload.done(Command::new(program).arg(example()));
+}
+
+#[test]
+fn functions_that_look_at_paths_find_the_device_also_in_a_fortified_program() {
+    for arguments in [&[][..], &["-D_FORTIFY_SOURCE=2"]] {
+        let preload = Preload::start(&Options::default());
+        let Some(program) = compiled("paths.c", preload.scratch(), arguments) else { return };
+        preload.done(&mut Command::new(program));
     }
 }
 

@@ -22,6 +22,7 @@ fn questions() -> Vec<(String, usize)> {
         ("ane_nn", "btsp_chan", offset_of!(Network, btsp_chan)),
         ("ane_nn", "bind", offset_of!(Network, bind)),
         ("ane_nn", "tile_shift", offset_of!(Network, tile_shift)),
+        ("ane_nn", "byte_bars", offset_of!(Network, byte_bars)),
         ("ane_bind", "src", offset_of!(Bind, src)),
         ("ane_bind", "dst", offset_of!(Bind, dst)),
         ("ane_bo", "map", offset_of!(Buffer, map)),

@@ -7,7 +7,9 @@ use ane::build::script;
 use ane_device::Options;
 use ane_tests::command;
 use ane_tests::data::example;
+use ane_tests::oracles;
 use ane_tests::preload::{Preload, folder, include, numpy};
+use ane_tests::random::Random;
 use ane_uapi::hw::td::header::OperandBases;
 use ane_uapi::register::Word;
 
@@ -25,6 +27,18 @@ fn library_in_c_has_the_calls_of_the_newest_header() {
     let preload = Preload::start(&Options::default());
     let Some(mut client) = linked("newer.c", preload.scratch()) else { return };
     preload.done(client.arg(example()).arg(preload.scratch()));
+}
+
+#[test]
+fn library_in_c_takes_and_gives_the_bytes_of_a_program_that_moves_bytes() {
+    let Some(oracle) = oracles::named("logical_not_1x1x64x64") else { return };
+    let preload = Preload::start(&Options::default());
+    let Some(mut client) = linked("bytes.c", preload.scratch()) else { return };
+    let made = oracles::constants::make(&oracle, &mut Random::new(7));
+    let stream = oracle.stream();
+    let path = preload.scratch().join("not.anec");
+    std::fs::write(&path, oracle.anec(&oracle.program(&stream, &made))).unwrap();
+    preload.done(client.arg(path));
 }
 
 #[test]

@@ -8,7 +8,6 @@ use std::mem::offset_of;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use ane_tiling::{Axes, Layout};
 use ane_uapi::hw::dart::aperture;
 use ane_uapi::hw::td::header;
 use ane_uapi::hw::td::operands::Roles;
@@ -16,13 +15,12 @@ use ane_uapi::ioctl::drm_ane::{CMD_GRAN, TILE_COUNT};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use crate::surface::Surface;
+
 pub const BARS: usize = TILE_COUNT as usize;
 
 /// BAR of the first output or input. Other outputs and then inputs follow (client-abi), unless tasks are bound otherwise.
 pub const FIRST_SURFACE: usize = 4;
-
-/// Bytes of an element.
-const HALF: u64 = 2;
 
 /// Bytes of a tile, the unit in which buffers are counted, as a shift.
 pub const TILE_SHIFT: u32 = 14;
@@ -104,10 +102,12 @@ impl Anec {
         }
     }
 
-    /// How the tensor behind a BAR lies in its buffer; `None` if there is none, or none that fits.
-    pub fn layout(&self, bar: usize, shift: u32) -> Option<Layout> {
+    /// How the tensor behind a BAR lies in its buffer; `None` if there is none, or none that fits. The bits of `byte_bars` are
+    /// the BARs whose elements are bytes.
+    pub fn surface(&self, bar: usize, shift: u32, byte_bars: u32) -> Option<Surface> {
         let numbers = self.nchw.get(bar)?.map(|number| number.get());
-        layout(numbers).filter(|layout| layout.bytes() as u64 <= self.bytes(bar, shift))
+        let surface = Surface::new(numbers, byte_bars >> bar & 1 != 0);
+        surface.filter(|surface| surface.bytes() as u64 <= self.bytes(bar, shift))
     }
 
     /// The file says nothing of the tensor behind a BAR: its buffer is copied as a whole.
@@ -115,7 +115,7 @@ impl Anec {
         self.nchw.get(bar).is_some_and(|numbers| numbers.iter().all(|number| number.get() == 0))
     }
 
-    /// Whether the numbers agree with each other, and a driver would take them.
+    /// Whether the numbers of the tasks and the buffers agree with each other, and a driver would take them.
     fn is_whole(&self, shift: u32) -> bool {
         let (tasks, first) = (self.tsk_size.get(), u64::from(self.td_size.get()));
         let payload = tasks
@@ -127,20 +127,22 @@ impl Anec {
         let fits = self.size.get() <= self.bytes(0, shift) && tasks < self.bytes(0, shift);
         let has_bars = surfaces <= (BARS - FIRST_SURFACE) as u64;
         let buffers_fit = (0..BARS).all(|bar| self.bytes(bar, shift) <= BUFFER_MAX);
-        let is_sound = |bar| self.is_raw(bar) || self.layout(bar, shift).is_some();
-        let surfaces_fit = (FIRST_SURFACE..).take(surfaces as usize).all(is_sound);
-        is_program && fits && has_bars && buffers_fit && surfaces_fit
+        is_program && fits && has_bars && buffers_fit
+    }
+
+    /// Whether each tensor fits its buffer.
+    fn surfaces_fit(&self, shift: u32, byte_bars: u32) -> bool {
+        let surfaces = self.src_count.get().saturating_add(self.dst_count.get());
+        let is_sound = |bar| self.is_raw(bar) || self.surface(bar, shift, byte_bars).is_some();
+        (FIRST_SURFACE..BARS).take(surfaces as usize).all(is_sound)
     }
 }
 
-/// The layout that six numbers make, in the order in which C has them: batches, channels, rows, columns, and bytes from
-/// plane to plane and from row to row. `None` if elements overlap, or are more than any engine addresses.
-pub fn layout([n, c, h, w, plane, row]: [u64; 6]) -> Option<Layout> {
-    let count = |number: u64| u32::try_from(number).ok();
-    let shape = Axes { n: count(n)?, c: count(c)?, h: count(h)?, w: count(w)? };
-    // Planes follow each other through all batches; one batch is nowhere to step from.
-    let batch = if n > 1 { c.checked_mul(plane)? } else { 0 };
-    Layout::new(shape, Axes { n: batch, c: plane, h: row, w: HALF }).ok()
+/// The BARs that tasks move as bytes, a bit for each. One that other tasks move as halves is copied as halves: its elements have no
+/// one size.
+fn byte_bars(roles: &Roles) -> u32 {
+    let bytes = roles.bytes.iter().filter(|&bar| !roles.halves.contains(bar));
+    bytes.fold(0, |bars, bar| bars | 1 << bar)
 }
 
 #[derive(Debug)]
@@ -151,6 +153,8 @@ pub struct Image {
     pub shift: u32,
     /// The BARs of outputs and of inputs.
     pub roles: Roles,
+    /// Those whose elements are bytes, a bit for each.
+    pub byte_bars: u32,
 }
 
 /// Reads an ANEC; as little of what is none as tells. Its tiles have 2 to the power of `shift` bytes, if the caller knows.
@@ -190,7 +194,11 @@ pub fn read(path: &Path, shift: Option<u32>) -> io::Result<Image> {
         return Err(invalid());
     }
     let roles = anec.roles(&payload);
-    Ok(Image { anec, payload, shift, roles })
+    let byte_bars = byte_bars(&roles);
+    if !anec.surfaces_fit(shift, byte_bars) {
+        return Err(invalid());
+    }
+    Ok(Image { anec, payload, shift, roles, byte_bars })
 }
 
 /// Words 2 to 6 of a descriptor are never all zero. A file with the longer header of which the last 0x800 bytes are missing would
@@ -313,8 +321,8 @@ mod tests {
         let mut raw = whole();
         raw.nchw[4] = [U64::ZERO; 6];
         let image = read(file(&raw, 0x1000, 0x290).path(), None).unwrap();
-        assert_eq!(image.anec.layout(4, image.shift), None);
-        assert!(image.anec.layout(5, image.shift).is_some());
+        assert_eq!(image.anec.surface(4, image.shift, 0), None);
+        assert!(image.anec.surface(5, image.shift, 0).is_some());
     }
 
     #[test]
@@ -364,20 +372,16 @@ mod tests {
     }
 
     #[test]
-    fn elements_that_overlap_have_no_layout() {
-        let numbers = [1, 2, 3, 4, 0x100, 0x40];
-        assert_eq!(layout(numbers).unwrap().bytes(), 0x100 + 0x80 + 8);
-        for (at, number) in [(5, 7), (4, 0x87), (3, 0), (2, u64::MAX), (1, 1 << 32), (4, u64::MAX)] {
-            let mut overlapping = numbers;
-            overlapping[at] = number;
-            assert_eq!(layout(overlapping), None, "{overlapping:?}");
+    fn rows_of_bytes_are_sound_where_rows_of_halves_would_overlap() {
+        let mut anec = whole();
+        for bar in [4, 5] {
+            anec.nchw[bar] = [1, 1, 3, 0x40, 0xc0, 0x40].map(U64::new);
         }
-    }
-
-    #[test]
-    fn planes_of_all_batches_are_evenly_apart() {
-        let by_batches = layout([2, 3, 1, 1, 0x40, 0x40]).unwrap();
-        assert_eq!(by_batches.bytes(), 5 * 0x40 + 2);
-        assert_eq!(layout([2, u32::MAX.into(), 1, 1, 1 << 40, 0x40]), None);
+        assert!(!anec.surfaces_fit(TILE_SHIFT, 0) && !anec.surfaces_fit(TILE_SHIFT, 1 << 4));
+        assert!(anec.surfaces_fit(TILE_SHIFT, 1 << 4 | 1 << 5));
+        assert!(
+            read(file(&anec, 0x1000, 0x290).path(), None).is_err(),
+            "tasks that show nothing move halves"
+        );
     }
 }

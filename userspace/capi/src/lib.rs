@@ -8,9 +8,11 @@
 //! It is apart from the client library on purpose, and so has a reader of the container of its own: a process
 //! of somebody else's loads it, which is no place for an engine, a driver, a decoder and what those depend on, and C reaches
 //! into the header as it stands in the file. That both read the same is a test's (`tests/tests/c_library.rs`). Tensors are
-//! tiled for both by `ane-tiling`; here what is in the gaps becomes zero, so that a buffer's bytes depend on the tensor only.
+//! tiled for both by `ane-tiling`; here what is in the gaps becomes zero, so that the bytes of all planes depend on the tensor
+//! only.
 //!
 //! * [`anec`]: the header of the container, which is the public part of a loaded program, and how a file is checked;
+//! * [`surface`]: how a tensor lies in its buffer, and the copies there and back;
 //! * [`node`]: the device node and what is asked of it;
 //! * [`call`]: what C says, and `errno`;
 //! * [`network`]: a loaded program with its buffers, as C sees it.
@@ -22,5 +24,6 @@ pub mod anec;
 pub mod call;
 pub mod network;
 pub mod node;
+pub mod surface;
 
 pub use network::{Bind, Network};

@@ -17,6 +17,7 @@ use zerocopy::FromZeros;
 use crate::anec::{self, Anec, BARS, Image};
 use crate::call;
 use crate::node::{self, Buffer};
+use crate::surface::Surface;
 
 /// The network as the functions of the C library take it.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub struct Network {
     pub bind: Bind,
     /// Bytes of a tile in `anec`, as a shift.
     pub tile_shift: u32,
+    /// The BARs whose elements are bytes, a bit for each.
+    pub byte_bars: u32,
 }
 
 /// The BARs of inputs and of outputs; behind the last of each, [`Bind::NONE`].
@@ -60,6 +63,8 @@ const _: () = {
     assert!(offset_of!(Network, btsp_chan) == 0x6b8 + BARS * 0x20);
     assert!(offset_of!(Network, bind) == 0xad8 && size_of::<Bind>() == 0x40);
     assert!(offset_of!(Network, tile_shift) == 0xb18);
+    // It lies in what was padding, so that the structure is as long as clients know it.
+    assert!(offset_of!(Network, byte_bars) == 0xb1c && size_of::<Network>() == 0xb20);
 };
 
 // SAFETY: the buffers are mapped for the whole process, and the descriptor is its own; no thread is different from another.
@@ -81,6 +86,7 @@ impl Network {
             btsp_chan: Buffer::NONE,
             bind: Bind { src: Bind::list(image.roles.inputs), dst: Bind::list(image.roles.outputs) },
             tile_shift: image.shift,
+            byte_bars: image.byte_bars,
         });
         match network.load(&image) {
             Ok(()) => Ok(network),
@@ -199,8 +205,13 @@ impl Network {
 
     /// Batches, channels, rows and columns of the dense tensor that is copied for a BAR; zeros where only its buffer is known.
     pub fn shape(&self, bar: usize) -> [u64; 4] {
-        let numbers = self.anec.nchw.get(bar).filter(|_| self.anec.layout(bar, self.tile_shift).is_some());
+        let numbers = self.anec.nchw.get(bar).filter(|_| self.surface(bar).is_some());
         numbers.map_or([0; 4], |[n, c, h, w, ..]| [n, c, h, w].map(|extent| extent.get()))
+    }
+
+    /// How the tensor behind a BAR lies in its buffer; `None` if that is not known.
+    fn surface(&self, bar: usize) -> Option<Surface> {
+        self.anec.surface(bar, self.tile_shift, self.byte_bars)
     }
 
     pub fn source(&self, index: usize) -> Option<&Buffer> {
@@ -241,16 +252,13 @@ impl Network {
     ///
     /// # Safety
     ///
-    /// `from` is null or has as many halves as the input has elements.
+    /// `from` is null or has as many 16-bit numbers as the input has elements.
     pub unsafe fn tile_send(&self, from: *const c_void, index: usize) -> bool {
-        let Some(layout) = self.source_bar(index).and_then(|bar| self.anec.layout(bar, self.tile_shift))
-        else {
-            return false;
-        };
+        let Some(surface) = self.source_bar(index).and_then(|bar| self.surface(bar)) else { return false };
         with_bytes(self.source(index).filter(|_| !from.is_null()), |buffer| {
             // SAFETY: the caller has that many bytes there, and nobody writes them meanwhile.
-            let dense = unsafe { slice::from_raw_parts(from.cast(), layout.dense_bytes()) };
-            layout.tile_clearing(dense, buffer).is_ok()
+            let dense = unsafe { slice::from_raw_parts(from.cast(), surface.dense_bytes()) };
+            surface.tile(dense, buffer)
         })
     }
 
@@ -258,17 +266,16 @@ impl Network {
     ///
     /// # Safety
     ///
-    /// `to` is null or has room for as many halves as the output has elements.
+    /// `to` is null or has room for as many 16-bit numbers as the output has elements.
     pub unsafe fn tile_read(&self, to: *mut c_void, index: usize) -> bool {
-        let Some(layout) = self.destination_bar(index).and_then(|bar| self.anec.layout(bar, self.tile_shift))
-        else {
+        let Some(surface) = self.destination_bar(index).and_then(|bar| self.surface(bar)) else {
             return false;
         };
         with_bytes(self.destination(index).filter(|_| !to.is_null()), |buffer| {
-            // SAFETY: the caller has room for that many bytes there, which nobody else uses meanwhile; halves that were
+            // SAFETY: the caller has room for that many bytes there, which nobody else uses meanwhile; numbers that were
             // never written are bytes all the same.
-            let dense = unsafe { slice::from_raw_parts_mut(to.cast(), layout.dense_bytes()) };
-            layout.untile(buffer, dense).is_ok()
+            let dense = unsafe { slice::from_raw_parts_mut(to.cast(), surface.dense_bytes()) };
+            surface.untile(buffer, dense)
         })
     }
 

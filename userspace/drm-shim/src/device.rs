@@ -17,6 +17,9 @@ use crate::{marshal, sweep};
 /// Flags of `open` that mean something for the descriptor of a memory object.
 const KEPT: c_int = libc::O_ACCMODE | libc::O_CLOEXEC | libc::O_NONBLOCK;
 
+/// How the names of arenas begin, of small pages and of huge ones.
+const ARENA: &[u8] = b"ane-";
+
 /// Opens the device: a descriptor of the new file's arena.
 ///
 /// The file has its place in a context from now on, as only that has an arena; so it is opening that fails with `EBUSY` when
@@ -30,23 +33,22 @@ pub(crate) fn open(config: &Config, flags: c_int) -> Result<c_int> {
     }
     connection::settle(config);
     sweep::now_at_once();
-    let mut lane = connection::take();
+    let mut lane = connection::take(config)?;
     let result = new_file(&mut lane, config);
-    let (number, arena) = lane.settle(result)?;
-    let opened = file::reopen(arena, flags & KEPT);
-    let identity = file::regular(arena);
-    // Where there is no `/proc`, the descriptor that came has to do.
-    let fd = match opened {
-        Ok(fd) => {
-            file::close(arena);
-            fd
-        }
-        Err(_) => arena,
-    };
-    match identity.and_then(files::insert) {
+    // It came under the lowest number that was free, as a program expects of `open`.
+    let (number, fd) = lane.settle(result)?;
+    if file::reopen(fd, flags & KEPT).is_err() {
+        // Where there is no `/proc`, the descriptor that came has to do.
+        file::close_at_exec(fd, flags & libc::O_CLOEXEC != 0);
+    }
+    match file::regular(fd).and_then(files::insert) {
         Some(known) => {
-            lane.learn(known, number);
-            Ok(fd)
+            let learnt = lane.learn(known, number);
+            // A connection that broke has taken the new file with it.
+            lane.settle(learnt).map(|_| fd).inspect_err(|_| {
+                files::remove(known);
+                file::close(fd);
+            })
         }
         None => {
             file::close(fd);
@@ -85,7 +87,10 @@ pub(crate) fn ioctl(config: &Config, fd: c_int, number: u32, argument: u64) -> O
     connection::settle(config);
     let file = match files::find(identity) {
         Some(file) => file,
-        None => inherited(config, fd, identity)?,
+        None => match inherited(config, fd, identity) {
+            Ok(file) => file,
+            Err(why) => return file::is_memory_object(fd, ARENA).then_some(Err(why)),
+        },
     };
     sweep::now_and_then();
     // The kernel, too, answers for a number that is none before it looks at the argument.
@@ -94,23 +99,30 @@ pub(crate) fn ioctl(config: &Config, fd: c_int, number: u32, argument: u64) -> O
 }
 
 /// The file of an arena that did not come from this process' `open`: from before `exec`, or from another process.
-fn inherited(config: &Config, fd: c_int, identity: Identity) -> Option<File> {
-    let mut lane = connection::take();
-    let file = files::insert(identity)?;
+fn inherited(config: &Config, fd: c_int, identity: Identity) -> Result<File> {
+    let mut lane = connection::take(config).map_err(without)?;
+    let file = files::insert(identity).ok_or(Failure(libc::EMFILE))?;
     let attached = lane.number(config, file, fd);
-    if lane.settle(attached).is_err() {
+    let attached = lane.settle(attached).map_err(without).inspect_err(|_| {
         files::remove(file);
-        return None;
+    });
+    attached.map(|_| file)
+}
+
+/// The error of a call whose file cannot be reached. One that the daemon does not know was there when it was started anew, or
+/// is closed; for others it has no room now.
+const fn without(why: Failure) -> Failure {
+    match why.number() {
+        libc::EAGAIN | libc::ENOMEM => Failure(why.number()),
+        _ => Failure(libc::ENODEV),
     }
-    Some(file)
 }
 
 fn call(config: &Config, file: File, fd: c_int, ioctl: &Ioctl, argument: u64) -> Result<()> {
     refuse(ioctl, argument)?;
-    let mut lane = connection::take();
+    let mut lane = connection::take(config).map_err(without)?;
     let number = lane.number(config, file, fd);
-    // A file that the daemon does not know was there when it was started anew.
-    let number = lane.settle(number).map_err(|_| Failure(libc::ENODEV))?;
+    let number = lane.settle(number).map_err(without)?;
     let result = carry(lane.ready(config)?, number, ioctl, argument);
     lane.settle(result)
 }

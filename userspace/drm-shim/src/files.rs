@@ -31,6 +31,11 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 
 static LAST_SERIAL: AtomicU64 = AtomicU64::new(0);
 
+/// The serial number of the file that was opened last.
+pub(crate) fn last_serial() -> u64 {
+    LAST_SERIAL.load(Ordering::SeqCst)
+}
+
 /// An open file: its place in the table, and the serial number that it had then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct File {

@@ -15,8 +15,8 @@
 //! * never follows a client's pointer: the system copies, and says what is no memory;
 //! * takes no lock and waits for no other thread: a call needs a lane, a connection with room for
 //!   one call, and where all are taken it makes another. So a signal handler may do what it interrupted, and a child
-//!   after `fork` finds nothing held;
-//! * allocates nothing, prints nothing, starts no thread, and changes `errno` only to report;
+//!   after `fork` finds nothing held. Only where there may be no more lanes a call waits for another's;
+//! * allocates nothing once it has started, prints nothing, starts no thread, and changes `errno` only to report;
 //! * does nothing at all unless `ANE_SHIM_SOCKET` names a daemon.
 //!
 //! | module | is about |

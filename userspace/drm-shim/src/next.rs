@@ -1,8 +1,8 @@
 //! The functions behind this library's: those that a program would have called without it.
 //!
-//! They are looked up when first needed, which may be before this library's own start: another library's start may
-//! open files, and a memory allocator may while it is being looked up for. The one case that must not look up, a call
-//! that comes out of a look-up, has the system called instead.
+//! They are looked up when this library starts: a look-up takes locks, so a signal handler must not be the first to
+//! need one. One may be needed before that: another library's start may open files, and a memory allocator may while it is
+//! being looked up for. The one case that must not look up, a call that comes out of a look-up, has the system called instead.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -43,6 +43,11 @@ impl Next {
         LOOKING.store(me, Ordering::Relaxed);
         // SAFETY: the name ends with its zero; the linker's own look-up has no other demands.
         let at = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        if at.is_null() {
+            // The program did not ask, and is not to find the error of it.
+            // SAFETY: the text that it gives is not looked at.
+            unsafe { libc::dlerror() };
+        }
         LOOKING.store(0, Ordering::Relaxed);
         self.at.store(at, Ordering::Release);
         at
@@ -51,18 +56,28 @@ impl Next {
 
 /// Declares functions: a safe-to-name, unsafe-to-call one for each, and what it does when there is none behind it.
 macro_rules! next {
-    ($( fn $name:ident($( $argument:ident: $ty:ty ),* $(,)?) -> $result:ty, $missing:expr; )*) => { $(
+    ($( fn $name:ident($( $argument:ident: $ty:ty ),* $(,)?) -> $result:ty, $missing:expr; )*) => {
+        /// Every function, by its name.
+        #[expect(non_upper_case_globals, reason = "they are the functions' names")]
+        mod table {
+            use super::{CStr, Next};
+
+            $( pub(super) static $name: Next = Next::new(
+                // SAFETY: one zero, at the end.
+                unsafe { CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) },
+            ); )*
+
+            pub(super) static ALL: &[&Next] = &[$( &$name ),*];
+        }
+
+        $(
         /// The function of this name behind this library's.
         ///
         /// # Safety
         ///
         /// That of the function.
         pub(crate) unsafe fn $name($( $argument: $ty ),*) -> $result {
-            static NEXT: Next = Next::new(
-                // SAFETY: one zero, at the end.
-                unsafe { CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes()) },
-            );
-            let at = NEXT.address();
+            let at = table::$name.address();
             if at.is_null() {
                 let missing: fn($( $ty ),*) -> $result = $missing;
                 return missing($( $argument ),*);
@@ -73,8 +88,21 @@ macro_rules! next {
             // SAFETY: the caller keeps the function's own demands.
             unsafe { next($( $argument ),*) }
         }
-    )* };
+        )*
+    };
 }
+
+/// Looks all functions up that were not needed before.
+pub(crate) fn look_up() {
+    for next in table::ALL {
+        next.address();
+    }
+}
+
+/// The program's functions that choose and order the entries of a directory. Entries are the same with 32-bit and 64-bit names.
+pub(crate) type Filter = Option<unsafe extern "C" fn(*const libc::dirent) -> c_int>;
+pub(crate) type Order =
+    Option<unsafe extern "C" fn(*mut *const libc::dirent, *mut *const libc::dirent) -> c_int>;
 
 /// The answer of a function that is not there.
 fn nothing() -> c_int {
@@ -164,5 +192,11 @@ next! {
     fn statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, into: *mut libc::statx) -> c_int,
         |_, _, _, _, _| nothing();
     fn opendir(path: *const c_char) -> *mut libc::DIR, |_| no_pointer();
+    fn scandir(path: *const c_char, into: *mut *mut *mut libc::dirent, filter: Filter, order: Order) -> c_int,
+        |_, _, _, _| nothing();
+    fn scandir64(path: *const c_char, into: *mut *mut *mut libc::dirent, filter: Filter, order: Order) -> c_int,
+        |_, _, _, _| nothing();
     fn realpath(path: *const c_char, into: *mut c_char) -> *mut c_char, |_, _| no_pointer();
+    fn __realpath_chk(path: *const c_char, into: *mut c_char, room: size_t) -> *mut c_char, |_, _, _| no_pointer();
+    fn canonicalize_file_name(path: *const c_char) -> *mut c_char, |_| no_pointer();
 }

@@ -71,6 +71,11 @@ pub(crate) const fn mode() -> mode_t {
     libc::S_IFCHR | 0o666
 }
 
+/// Its inode, by its path and by each descriptor of it, on a device of number 0.
+pub(crate) fn inode(config: &Config) -> u64 {
+    u64::from(config.node) + 1
+}
+
 pub(crate) const fn numbers(config: &Config) -> (u32, u32) {
     (MAJOR, config.node as u32)
 }

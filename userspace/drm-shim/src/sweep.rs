@@ -104,16 +104,21 @@ pub(crate) fn descriptor(wanted: Identity) -> Option<c_int> {
 }
 
 /// Shows each descriptor of the process that stands for a regular file, until told to stop. False if they cannot be listed.
+///
+/// The list is the calling thread's, which all threads share: the main thread may have ended, and then the list of the
+/// process is there and empty. A list that does not have the descriptor by which it is read is none.
 fn each_descriptor(mut show: impl FnMut(c_int, Identity) -> bool) -> bool {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    let Ok(directory) = file::open(libc::AT_FDCWD, c"/proc/self/fd", flags, 0) else { return false };
+    let Ok(directory) = file::open(libc::AT_FDCWD, c"/proc/thread-self/fd", flags, 0) else { return false };
     let mut room = [0; 2048];
+    let mut is_whole = false;
     let is_told = loop {
         match file::entries(directory, &mut room) {
-            Ok(0) => break true,
+            Ok(0) => break is_whole,
             Ok(bytes) => {
                 let entries = Entries { rest: room.get(..bytes).unwrap_or_default() };
                 let goes_on = entries
+                    .inspect(|&fd| is_whole |= fd == directory)
                     .filter_map(|fd| Some((fd, file::regular(fd)?)))
                     .all(|(fd, identity)| show(fd, identity));
                 if !goes_on {

@@ -101,7 +101,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The same, with zeros in the gaps: the bytes up to the last element depend on the array only.
+    /// The same, with zeros in the gaps and behind the last element: all of the memory depends on the array only.
     pub fn tile_clearing(&self, dense: &[u8], memory: &mut [u8]) -> Result<(), Error> {
         self.check(dense.len(), memory.len())?;
         let mut end = 0;
@@ -110,6 +110,7 @@ impl Layout {
             rows.put(&dense[first..], memory, at, Behind::Cleared);
             end = at + rows.reach();
         });
+        memory[end..].fill(0);
         Ok(())
     }
 

@@ -45,6 +45,8 @@ struct State {
     silent_since: Option<Instant>,
     /// A question to a daemon that has been silent for long, which has no answer yet.
     probe: Option<u64>,
+    /// The daemon was silent for long, and nothing has come since.
+    is_doubted: bool,
     /// The buffer for arriving messages; the thread that reads takes it.
     inbox: Vec<u8>,
     spare: Vec<Vec<u8>>,
@@ -198,6 +200,9 @@ impl Channel {
             if !matches!(outcome, Ok(Read::Interrupted)) {
                 state.silent_since = None;
             }
+            if matches!(outcome, Ok(Read::Answer(..))) {
+                state.is_doubted = false;
+            }
             match outcome {
                 Ok(Read::Answer(answered, _)) if state.probe == Some(answered) => state.probe = None,
                 Ok(Read::Answer(answered, reply)) => match state.calls.get_mut(&answered) {
@@ -205,7 +210,11 @@ impl Channel {
                     _ => state.gone = Some("daemon answered a call that nobody made".to_owned()),
                 },
                 // A call may take as long as it likes, but a daemon that lives answers what takes no time.
-                Ok(Read::Silence) if state.probe.is_none() => state.probe = Some(self.probe()),
+                Ok(Read::Silence) if !state.is_doubted => {
+                    state.is_doubted = true;
+                    // One that has no answer yet will do: others came meanwhile.
+                    state.probe = state.probe.or_else(|| self.probe());
+                }
                 Ok(Read::Silence) => state.gone = Some(self.hung()),
                 Ok(Read::Interrupted) => {}
                 Err(why) => state.gone = Some(why),
@@ -227,13 +236,12 @@ impl Channel {
         let _ = self.send(&message, &[]);
     }
 
-    /// Asks something whose answer does not matter; its number.
-    fn probe(&self) -> u64 {
+    /// Asks something whose answer does not matter; its number. A daemon that has left so many messages unread that there is no
+    /// room for one more is not asked: it is to answer those.
+    fn probe(&self) -> Option<u64> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let message = Request { file: 0, id, ask: Ask::Readable { wait: false } }.to_bytes();
-        // If it cannot be sent, there will be no answer.
-        let _ = socket::send(&self.socket, &message, &[], SendFlags::DONTWAIT);
-        id
+        socket::send(&self.socket, &message, &[], SendFlags::DONTWAIT).ok().map(|()| id)
     }
 
     fn read(&self, inbox: &mut Vec<u8>, mut message: Vec<u8>, since: Instant) -> Result<Read, String> {

@@ -14,9 +14,9 @@
  * is BAR 4 + i, input i is BAR 4 + (number of outputs) + i, unless its tasks are bound to others: then a BAR that they
  * write is an output, and one that they only read an input.
  *
- * A few programs move bytes, such as truth values. Their tensors are copied as 16-bit numbers all the same, as the Linux
- * driver's library does: the byte of an element is the low byte of its number, so that true is 1 and not 1.0. Where a row of
- * such numbers does not fit the file's rows, tiling gives EINVAL, and whole buffers are copied instead.
+ * A few programs move bytes, such as truth values. Their tensors are 16-bit numbers all the same: the byte of an element is the
+ * low byte of its number, so that true is 1 and not 1.0, and the high byte of a result is zero. In the buffer an element takes one
+ * byte, which only matters to who copies whole buffers. (The Linux driver's library takes two, which its engine does not.)
  *
  * NULL, an index that a program does not have and numbers that make no tensor are answered with an error, or with nothing
  * done. What C cannot know, the library does not either; undefined is
@@ -77,6 +77,7 @@ struct ane_nn {
 	struct ane_bo btsp_chan;
 	struct ane_bind bind;
 	uint32_t tile_shift;		/* a tile of anec has 1 << tile_shift bytes */
+	uint32_t byte_bars;		/* BARs whose elements are bytes: bit i for BAR i */
 };
 
 /*
@@ -125,7 +126,8 @@ void __ane_read(struct ane_nn *nn, void *to, uint32_t idx);
 
 /*
  * Copy dense tensors, N C H W: 0, or -1 and errno. That is EINVAL, and nothing happens, if there is no such input or output,
- * or the file does not say how the tensor lies in the buffer.
+ * or the file does not say how the tensor lies in the buffer. What lies in the buffer beside the elements becomes zero, up to
+ * N * C * P bytes.
  */
 int __ane_tile_send(struct ane_nn *nn, const void *from, uint32_t idx);
 int __ane_tile_read(struct ane_nn *nn, void *to, uint32_t idx);
@@ -136,7 +138,8 @@ void ane_set_oracle_nchw(struct ane_nn *nn, uint32_t ch, const uint64_t nchw[6])
 /*
  * From a dense tensor to rows of R bytes in planes of P bytes, and back: element n, c, h, w is the half at byte
  * (n * C + c) * P + h * R + w * 2. Nothing happens if there are no elements, rows or planes would overlap, or a number
- * does not fit what an engine has. What is between rows becomes zero. data and tile do not overlap; both may lie anywhere.
+ * does not fit what an engine has. ane_tile writes N * C * P bytes (all elements, if P is less than a plane of them): what is
+ * no element becomes zero. data and tile do not overlap; both may lie anywhere.
  */
 void ane_tile(const void *data, void *tile, uint64_t N, uint64_t C, uint64_t H, uint64_t W, uint64_t P, uint64_t R);
 void ane_untile(void *data, const void *tile, uint64_t N, uint64_t C, uint64_t H, uint64_t W, uint64_t P, uint64_t R);

@@ -7,7 +7,8 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::{ptr, slice};
 
-use ane_capi::{Network, anec, call};
+use ane_capi::surface::Surface;
+use ane_capi::{Network, call};
 
 /// Loads a program on a device; null if that fails, and `errno` says why.
 ///
@@ -204,7 +205,7 @@ pub unsafe extern "C" fn __ane_tile_read(nn: *mut Network, to: *mut c_void, idx:
 ///
 /// # Safety
 ///
-/// `data` has n * c * h * w halves; `tile` has room up to the last of them in its layout.
+/// `data` has n * c * h * w halves; `tile` has room for n * c planes, or up to the last half if planes are shorter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ane_tile(
     data: *const c_void,
@@ -216,14 +217,14 @@ pub unsafe extern "C" fn ane_tile(
     p: u64,
     r: u64,
 ) {
-    let layout = anec::layout([n, c, h, w, p, r]).filter(|_| !data.is_null() && !tile.is_null());
-    let Some(layout) = layout else { return };
+    let surface = Surface::new([n, c, h, w, p, r], false).filter(|_| !data.is_null() && !tile.is_null());
+    let Some(surface) = surface else { return };
     // SAFETY: the caller has that many bytes there.
-    let data = unsafe { slice::from_raw_parts(data.cast(), layout.dense_bytes()) };
+    let data = unsafe { slice::from_raw_parts(data.cast(), surface.dense_bytes()) };
     // SAFETY: the caller has that much room there, and it is apart from the other.
-    let tile = unsafe { slice::from_raw_parts_mut(tile.cast(), layout.bytes()) };
+    let tile = unsafe { slice::from_raw_parts_mut(tile.cast(), surface.whole_bytes()) };
     // Both have the lengths that it asks for.
-    let _ = layout.tile_clearing(data, tile);
+    surface.tile(data, tile);
 }
 
 /// Rows of `r` bytes in planes of `p` to dense halves.
@@ -242,12 +243,12 @@ pub unsafe extern "C" fn ane_untile(
     p: u64,
     r: u64,
 ) {
-    let layout = anec::layout([n, c, h, w, p, r]).filter(|_| !data.is_null() && !tile.is_null());
-    let Some(layout) = layout else { return };
+    let surface = Surface::new([n, c, h, w, p, r], false).filter(|_| !data.is_null() && !tile.is_null());
+    let Some(surface) = surface else { return };
     // SAFETY: the caller has that much room there, and it is apart from the other.
-    let data = unsafe { slice::from_raw_parts_mut(data.cast(), layout.dense_bytes()) };
+    let data = unsafe { slice::from_raw_parts_mut(data.cast(), surface.dense_bytes()) };
     // SAFETY: the caller has that many bytes there.
-    let tile = unsafe { slice::from_raw_parts(tile.cast(), layout.bytes()) };
+    let tile = unsafe { slice::from_raw_parts(tile.cast(), surface.bytes()) };
     // Both have the lengths that it asks for.
-    let _ = layout.untile(tile, data);
+    surface.untile(tile, data);
 }

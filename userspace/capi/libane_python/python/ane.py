@@ -72,11 +72,17 @@ def _failure(path):
 
 
 class Model:
-    """A program on an engine. Calls of several threads wait for each other."""
+    """A program on an engine. Calls of several threads wait for each other.
+
+    A process that is made by os.fork() has the model as well, with the same buffers on the engine: it may run it, but
+    whatever becomes of its model, the program is that of the process that loaded it. Fork while no other thread is in a
+    call: the lock that such a thread has stays locked in the child.
+    """
 
     def __init__(self, path, dev_id=0, lib_path=None):
         """Loads the .anec at `path` on engine `dev_id`, by the library at `lib_path` or the one that is installed."""
         self._handle = None
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._library = _library(lib_path)
         path = os.fspath(path)
@@ -91,8 +97,8 @@ class Model:
         """Runs the program: takes a list of float16 arrays, one for each input, and gives one for each output.
 
         Arrays have the shape that `inputs` says; how they lie in memory does not matter. A single one needs no list.
-        Where a program moves bytes, a byte is the low half of an element: make such an array of numpy.uint16, and give and
-        take it with .view(numpy.float16) and .view(numpy.uint16).
+        Where a program moves bytes, such as truth values, a byte is the low half of an element, whose high half is zero in
+        results: make such an array of numpy.uint16, and give and take it with .view(numpy.float16) and .view(numpy.uint16).
         """
         arrays = [arrays] if isinstance(arrays, numpy.ndarray) else list(arrays)
         if len(arrays) != len(self.inputs):
@@ -108,10 +114,15 @@ class Model:
         return results
 
     def close(self):
-        """Gives the program's place on the engine back. A second time does nothing."""
+        """Gives the program's place on the engine back. A second time does nothing.
+
+        In another process than the one that loaded it, the model is closed for that process only: giving back frees the buffers
+        that both have.
+        """
         with self._lock:
             if self._handle is not None:
-                self._call("free")
+                if os.getpid() == self._process:
+                    self._call("free")
                 self._handle = None
 
     def _call(self, function, *arguments):
@@ -126,7 +137,8 @@ class Model:
         self.close()
 
     def __del__(self):
-        if getattr(self, "_handle", None) is not None:
+        # A child that only ends has a copy of every object of its parent's, perhaps with a lock that nobody there unlocks.
+        if getattr(self, "_handle", None) is not None and os.getpid() == self._process:
             self.close()
 
 

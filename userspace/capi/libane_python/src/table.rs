@@ -3,6 +3,9 @@
 //! Python frees what it does not use any more, in whatever order and thread it likes, and scripts free it themselves as well. So a
 //! handle is no pointer but a number that is never given twice: one that is not known any more is an error. Calls on one
 //! program wait for each other, and a program that is given back ends with the last call on it.
+//!
+//! A child of `fork` has the table as it was then. A call that another thread of the parent was in never ends there, and calls on that
+//! program wait for it for ever.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;

@@ -2,8 +2,8 @@
 //!
 //! A child has its parent's descriptors, and so the sockets of its parent's lanes; two processes on one connection
 //! would take each other's answers. So a child makes lanes of its own, by the first call that needs one, attaches them
-//! to the files that it inherited, and only then lets go of its parent's: so a file stays open though the parent is
-//! gone by then.
+//! to the files that it inherited, and only then lets go of its parent's: so a file stays open though the parent has closed
+//! it by then, or is gone.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -36,7 +36,7 @@ pub(crate) fn settle(config: &Config) {
 
 fn inherit(config: &Config) {
     let inherited = lane::put_aside();
-    let mut lane = lane::take();
+    let mut lane = lane::take_any();
     for (file, identity) in files::all() {
         // One without a descriptor is mapped at most; nobody calls on it any more.
         let attached = sweep::descriptor(identity).map(|fd| lane.number(config, file, fd));

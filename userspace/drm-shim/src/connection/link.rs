@@ -45,14 +45,29 @@ impl Link {
     pub(crate) fn new(config: &Config, room: &mut [u8]) -> Result<Self> {
         let socket = Socket::connect(config.socket, config.patience).map_err(|_| Failure::BROKEN)?;
         let mut link = Self { socket, mailbox: None, last_id: 0, patience: config.patience };
-        let id = link.next_id();
-        link.call(Kind::Hello, id, &wire::hello(id), None, room)?;
+        link.greet(room)?;
         // A daemon without boxes is as good, and slower.
         if let (Ok(_), Some(fd)) = link.simple(Kind::Mailbox, 0, None, room)? {
             link.mailbox = open_box(fd);
             file::close(fd);
         }
         Ok(link)
+    }
+
+    /// Says who speaks. A daemon that does not let this process in says why, such as `EAGAIN` where it has no room for more
+    /// connections, and does not wait for the greeting.
+    fn greet(&mut self, room: &mut [u8]) -> Result<()> {
+        let id = self.next_id();
+        let sent = self.socket.send(&wire::hello(id), None);
+        let received = sent.and_then(|()| self.receive(id, Signals::Wait, room));
+        // Its last word lies behind the news that it takes nothing any more.
+        let (bytes, got) = received.or_else(|_| self.socket.receive(room)).map_err(|_| Failure::BROKEN)?;
+        file::close_any(got);
+        let message = room.get(..bytes).unwrap_or_default();
+        match wire::answer(message, Kind::Hello, id) {
+            Some(_) => Ok(()),
+            None => Err(wire::dismissal(message).map_or(Failure::BROKEN, Failure)),
+        }
     }
 
     pub(crate) const fn next_id(&mut self) -> u64 {

@@ -110,9 +110,31 @@ pub(crate) fn answer(message: &[u8], kind: Kind, id: u64) -> Option<Answer<'_>> 
     is_this.then_some(Answer { file: header.file.get(), error, body })
 }
 
+/// The error for which the daemon ends the connection, if a message says so.
+pub(crate) fn dismissal(message: &[u8]) -> Option<i32> {
+    let (header, rest) = Header::ref_from_prefix(message).ok()?;
+    let (outcome, _) = Outcome::ref_from_prefix(rest).ok()?;
+    let error = outcome.result.get().checked_neg().filter(|error| *error > 0)?;
+    (header.kind.get() == ANSWER).then_some(error)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dismissal_has_an_error_and_nothing_else_is_one() {
+        let mut message = [0; 28];
+        message[3] = 0x80;
+        message[16..20].copy_from_slice(&(-11_i32).to_le_bytes());
+        assert_eq!(dismissal(&message), Some(11));
+        assert_eq!(dismissal(&message[..23]), None);
+        message[0] = 1;
+        assert_eq!(dismissal(&message), None, "an answer");
+        message[0] = 0;
+        message[16..20].fill(0);
+        assert_eq!(dismissal(&message), None, "no error");
+    }
 
     #[test]
     fn farewell_or_another_calls_answer_is_no_answer() {

@@ -18,10 +18,14 @@ use libc::{c_char, c_int};
 use crate::config::{self, Config};
 use crate::node::{self, Place};
 use crate::sys::file;
+use crate::{connection, next};
 
 /// Reads the environment and finds the functions behind these early: the first call may come in a signal handler.
 extern "C" fn start() {
-    config::get();
+    next::look_up();
+    if config::get().is_some() {
+        connection::watch();
+    }
 }
 
 #[used]

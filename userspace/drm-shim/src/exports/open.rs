@@ -1,6 +1,6 @@
 //! The family of `open`.
 
-use libc::{c_char, c_int, mode_t};
+use libc::{c_char, c_int, mode_t, size_t};
 
 use super::ioctl::answer;
 use super::{listing, place, place_at};
@@ -130,20 +130,78 @@ unsafe extern "C" fn opendir(path: *const c_char) -> *mut libc::DIR {
     unsafe { next::opendir(path) }
 }
 
+macro_rules! scan {
+    ($( $name:ident; )*) => { $(
+        /// The entries of a directory, as many as the program's filter lets pass, in the program's order.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            path: *const c_char,
+            into: *mut *mut *mut libc::dirent,
+            filter: next::Filter,
+            order: next::Order,
+        ) -> c_int {
+            let path = match place(path) {
+                Some((_, Place::Node)) => {
+                    set_errno(libc::ENOTDIR);
+                    return -1;
+                }
+                Some((config, Place::Directory)) if config.listing.is_some() => listing(config),
+                _ => path,
+            };
+            // SAFETY: the program's own call, or one with a path that ends with its zero.
+            unsafe { next::$name(path, into, filter, order) }
+        }
+    )* };
+}
+
+scan! {
+    scandir;
+    scandir64;
+}
+
 /// The path without links: the device's has none.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realpath(path: *const c_char, into: *mut c_char) -> *mut c_char {
-    let found = place(path).filter(|(_, place)| *place != Place::Nothing);
-    let Some((config, place)) = found else {
-        // SAFETY: the program's own call.
-        return unsafe { next::realpath(path, into) };
-    };
+    // SAFETY: the program's room has `PATH_MAX` bytes: the function demands it.
+    let found = unsafe { whole_path(path, into) };
+    // SAFETY: the program's own call.
+    found.unwrap_or_else(|| unsafe { next::realpath(path, into) })
+}
+
+/// The same of a fortified program, which says how much room there is.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __realpath_chk(path: *const c_char, into: *mut c_char, room: size_t) -> *mut c_char {
+    // The C library ends a program that has too little.
+    let has_room = room >= libc::PATH_MAX as size_t;
+    // SAFETY: the program's room has `PATH_MAX` bytes: it says so.
+    let found = if has_room { unsafe { whole_path(path, into) } } else { None };
+    // SAFETY: the program's own call.
+    found.unwrap_or_else(|| unsafe { next::__realpath_chk(path, into, room) })
+}
+
+/// The same in memory that the program frees.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn canonicalize_file_name(path: *const c_char) -> *mut c_char {
+    // SAFETY: there is no room that could be too little.
+    let found = unsafe { whole_path(path, std::ptr::null_mut()) };
+    // SAFETY: the program's own call.
+    found.unwrap_or_else(|| unsafe { next::canonicalize_file_name(path) })
+}
+
+/// The path of the device or of its directory, in the program's room, or in new memory if there is none; `None` for other
+/// paths.
+///
+/// # Safety
+///
+/// `into` is null or has room for `PATH_MAX` bytes.
+unsafe fn whole_path(path: *const c_char, into: *mut c_char) -> Option<*mut c_char> {
+    let (config, place) = place(path).filter(|(_, place)| *place != Place::Nothing)?;
     let text = crate::node::path(config, place);
     if into.is_null() {
         // SAFETY: the text ends with its zero; the program frees the copy.
-        return unsafe { libc::strdup(text.as_ptr().cast()) };
+        return Some(unsafe { libc::strdup(text.as_ptr().cast()) });
     }
-    // SAFETY: the program's room has `PATH_MAX` bytes: the function demands it.
+    // SAFETY: the caller's room is larger.
     unsafe { std::ptr::copy_nonoverlapping(text.as_ptr().cast(), into, text.len()) };
-    into
+    Some(into)
 }

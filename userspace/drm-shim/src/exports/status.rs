@@ -22,7 +22,7 @@ fn describe(config: &Config, place: Place, into: *mut libc::stat) -> c_int {
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     stat.st_mode = mode;
     stat.st_nlink = 1;
-    stat.st_ino = u64::from(config.node) + 1;
+    stat.st_ino = node::inode(config);
     stat.st_blksize = 4096;
     if place == Place::Node {
         let (major, minor) = node::numbers(config);
@@ -43,6 +43,8 @@ fn correct(into: *mut libc::stat, result: c_int) -> c_int {
         if device::is_open(Identity::of(stat)) {
             let (major, minor) = node::numbers(config);
             stat.st_mode = node::mode();
+            stat.st_dev = 0;
+            stat.st_ino = node::inode(config);
             stat.st_rdev = libc::makedev(major, minor);
             stat.st_size = 0;
             stat.st_blocks = 0;
@@ -150,6 +152,7 @@ unsafe extern "C" fn statx(
             let (major, minor) = node::numbers(config);
             // The upper half of the mode's 32 bits is empty.
             stat.stx_mode = node::mode() as u16;
+            (stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino) = (0, 0, node::inode(config));
             (stat.stx_rdev_major, stat.stx_rdev_minor) = (major, minor);
             (stat.stx_size, stat.stx_blocks) = (0, 0);
         }

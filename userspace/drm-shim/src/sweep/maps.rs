@@ -1,4 +1,5 @@
-//! The mappings of the process, by `/proc/self/maps`.
+//! The mappings of the process, by the calling thread's list of them: that of the process is empty once its main thread has
+//! ended.
 //!
 //! A line has addresses, rights, an offset, the file's device as two hexadecimal numbers and its inode in decimal.
 
@@ -7,16 +8,18 @@ use crate::sys::file::{self, Identity};
 /// Bytes that are read at a time; paths are longer than that only where nobody looks.
 const ROOM: usize = 4096;
 
-/// Shows the file of each mapping that has one. False if they cannot be listed.
+/// Shows the file of each mapping that has one. False if they cannot be listed: a process without any does not run.
 pub(super) fn each(show: &mut impl FnMut(Identity)) -> bool {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-    let Ok(maps) = file::open(libc::AT_FDCWD, c"/proc/self/maps", flags, 0) else { return false };
+    let Ok(maps) = file::open(libc::AT_FDCWD, c"/proc/thread-self/maps", flags, 0) else { return false };
     let mut room = [0; ROOM];
     let mut line = Line::default();
+    let mut is_any = false;
     let is_told = loop {
         match file::read(maps, &mut room) {
-            Ok(0) => break true,
+            Ok(0) => break is_any,
             Ok(bytes) => {
+                is_any = true;
                 for &byte in room.get(..bytes).unwrap_or_default() {
                     if let Some(identity) = line.push(byte) {
                         show(identity);

@@ -79,13 +79,48 @@ pub(crate) fn move_up(fd: c_int, least: c_int) -> c_int {
     }
 }
 
-/// Opens what a descriptor stands for once more, with flags of its own and a position of its own.
-pub(crate) fn reopen(fd: c_int, flags: c_int) -> Result<c_int> {
-    let mut path = [0_u8; 32];
+/// Whether a descriptor is closed at `exec`.
+pub(crate) fn close_at_exec(fd: c_int, is_closed: bool) {
+    let flags = if is_closed { libc::FD_CLOEXEC } else { 0 };
+    // SAFETY: plain numbers go in.
+    unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_SETFD, flags) };
+}
+
+/// Opens what a descriptor stands for once more, with flags of its own and a position of its own, under the same number.
+pub(crate) fn reopen(fd: c_int, flags: c_int) -> Result<()> {
+    let again = with_path(fd, |path| open(libc::AT_FDCWD, path, flags, 0))?;
+    // SAFETY: plain numbers go in; both descriptors are the caller's.
+    let moved = unsafe { libc::syscall(libc::SYS_dup3, again, fd, flags & libc::O_CLOEXEC) };
+    close(again);
+    checked(moved).map(drop)
+}
+
+/// True if a descriptor stands for a memory object whose name begins so.
+pub(crate) fn is_memory_object(fd: c_int, name: &[u8]) -> bool {
+    let mut target = [0_u8; 64];
+    let bytes = with_path(fd, |path| {
+        // SAFETY: the path is borrowed for the call, which reads it up to its zero, and writes no more bytes than there is room for.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_readlinkat,
+                libc::AT_FDCWD,
+                path.as_ptr(),
+                target.as_mut_ptr(),
+                target.len(),
+            )
+        };
+        checked(result)
+    });
+    bytes.is_ok() && target.strip_prefix(b"/memfd:").is_some_and(|rest| rest.starts_with(name))
+}
+
+/// The path by which the system has a descriptor of the calling thread: that of the process leads nowhere once its main
+/// thread has ended.
+fn with_path<T>(fd: c_int, work: impl FnOnce(&CStr) -> Result<T>) -> Result<T> {
+    let mut path = [0_u8; 40];
     // There is room for it, and numbers are written without allocating.
-    write!(&mut path[..], "/proc/self/fd/{fd}\0").map_err(|_| Failure(libc::EBADF))?;
-    let path = CStr::from_bytes_until_nul(&path).map_err(|_| Failure(libc::EBADF))?;
-    open(libc::AT_FDCWD, path, flags, 0)
+    write!(&mut path[..], "/proc/thread-self/fd/{fd}\0").map_err(|_| Failure(libc::EBADF))?;
+    work(CStr::from_bytes_until_nul(&path).map_err(|_| Failure(libc::EBADF))?)
 }
 
 /// Reads into `into`; the bytes that came.
@@ -109,13 +144,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reopened_file_is_the_same_file_with_flags_of_its_own() {
-        let fd = open(libc::AT_FDCWD, c"/proc/self/exe", libc::O_RDONLY, 0).unwrap();
-        let again = reopen(fd, libc::O_RDONLY | libc::O_CLOEXEC).unwrap();
-        assert_eq!(regular(fd), regular(again));
-        assert_ne!(fd, again);
+    fn memory_object_is_told_by_its_name() {
+        // SAFETY: the name ends with its zero; a descriptor comes out.
+        let fd = unsafe { libc::syscall(libc::SYS_memfd_create, c"ane-arena".as_ptr(), 0) } as c_int;
+        assert!(is_memory_object(fd, b"ane-") && !is_memory_object(fd, b"arena"));
         close(fd);
-        close(again);
-        assert_eq!(regular(again), None);
+        assert!(!is_memory_object(fd, b"ane-"));
+        let fd = open(libc::AT_FDCWD, c"/proc/self/exe", libc::O_RDONLY | libc::O_CLOEXEC, 0).unwrap();
+        assert!(!is_memory_object(fd, b""));
+        close(fd);
+    }
+
+    #[test]
+    fn reopened_file_is_the_same_file_with_flags_of_its_own() {
+        let at_exec = |fd: c_int| {
+            // SAFETY: plain numbers go in and out.
+            unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFD) }
+        };
+        let fd = open(libc::AT_FDCWD, c"/proc/self/exe", libc::O_RDONLY, 0).unwrap();
+        let before = regular(fd);
+        assert_eq!(at_exec(fd), 0);
+        reopen(fd, libc::O_RDONLY | libc::O_CLOEXEC).unwrap();
+        assert_eq!((regular(fd), at_exec(fd)), (before, libc::FD_CLOEXEC.into()));
+        close_at_exec(fd, false);
+        assert_eq!(at_exec(fd), 0);
+        close(fd);
+        assert_eq!(regular(fd), None);
     }
 }

@@ -34,9 +34,10 @@ pub(crate) fn read(at: u64, into: &mut [u8]) -> usize {
 /// `call` may do what it does with so many bytes at `local`.
 unsafe fn transfer(call: c_long, at: u64, local: *mut u8, bytes: usize) -> usize {
     let [local, remote] = [local, client(at)].map(|at| libc::iovec { iov_base: at.cast(), iov_len: bytes });
+    // By the thread: a process whose main thread has ended has no memory by its own number.
+    let who = process::thread();
     // SAFETY: as the caller says; the client asked for what happens at its address.
-    let result =
-        unsafe { libc::syscall(call, process::id(), &raw const local, ONE, &raw const remote, ONE, NONE) };
+    let result = unsafe { libc::syscall(call, who, &raw const local, ONE, &raw const remote, ONE, NONE) };
     // It is not negative.
     checked(result).map_or(0, |bytes| bytes as usize)
 }

@@ -60,6 +60,14 @@ pub(crate) fn thread() -> c_int {
     id as c_int
 }
 
+/// The calling thread, by a number that takes no call of the system and is the same in the child of a `fork`. Never zero.
+pub(crate) fn this_thread() -> usize {
+    // SAFETY: nothing goes in, a number comes out.
+    let thread = unsafe { libc::pthread_self() };
+    // It is the address of what the C library knows of the thread.
+    thread as usize
+}
+
 /// Milliseconds of a clock that never goes back, to within some of them.
 pub(crate) fn coarse_milliseconds() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
