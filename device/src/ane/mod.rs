@@ -24,6 +24,7 @@ mod task;
 
 use std::convert::Infallible;
 
+use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::status::EngineStatus;
 use vm_memory::GuestMemory;
 
@@ -79,7 +80,7 @@ pub struct Ane<M, E = Executor<M>> {
     l2: Sram,
     kernel: KernelMemory,
     /// The state of the requests that gave way, at most one for each stream.
-    aside: Vec<Chip>,
+    aside: Vec<(StreamId, Chip)>,
     stored: Stored,
     counters: Counters,
     armed: Armed,
