@@ -106,7 +106,7 @@ fn request_whose_first_task_is_slow_is_not_the_next_that_wedges() {
     let mut machine = traced(FaultPolicy::default(), |machine| {
         machine.ane.inject("slow-dma:100".parse().unwrap());
     });
-    machine.ane.work(machine.now);
+    machine.run();
     machine.ane.inject(Injection::Wedge);
     for _ in 0..2 {
         machine.now = Ticks(machine.now.0 + 3 * 2400);
