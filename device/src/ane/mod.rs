@@ -258,6 +258,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.forget_engine();
         self.power = Power::default();
         self.counters = Counters::default();
+        self.timeline.restart_model();
         self.inferred = Inferred::NONE;
         self.last_fault = None;
         self.announced_dead = false;
