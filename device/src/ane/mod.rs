@@ -99,7 +99,7 @@ pub struct Ane<M, E = Executor<M>> {
     mover_configuration: Sram,
     /// The inbox of PE_MMU; nothing lies behind it on this fabric.
     fabric: Node<Infallible>,
-    /// The fabric's own time, in picoseconds: it passes while messages travel.
+    /// The fabric's own time since the last reset, in picoseconds: it passes while messages travel.
     fabric_ps: u64,
 }
 
@@ -258,6 +258,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.forget_engine();
         self.power = Power::default();
         self.counters = Counters::default();
+        self.fabric_ps = 0;
         self.timeline.restart_model();
         self.inferred = Inferred::NONE;
         self.last_fault = None;
