@@ -1,7 +1,8 @@
 //! On-chip memory: bytes that registers show and the engine computes in.
 //!
-//! Tile L2 is the engine's work space and lies open in the container. Nothing ever clears it, a reset of the
-//! engine included: each input overwrites what was there (seed 004).
+//! Tile L2 is the engine's work space and lies open in the container. Nothing in the hardware clears it, a reset of the
+//! engine included: each input overwrites what was there (seed 004). A program around the device that needs it empty for
+//! each request says so ([`Ane::forget_requests`](crate::Ane::forget_requests)).
 //!
 //! The bytes are taken from the host as zeroes, which cost nothing until they are touched.
 

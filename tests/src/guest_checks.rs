@@ -15,6 +15,7 @@ use ane_uapi::hw::tm;
 use ane_uapi::wire::event::EventKind;
 use half::f16;
 
+use crate::percentile;
 use crate::runner::{Runner, surfaces};
 
 /// Runs a program on inputs that depend on nothing but their place, and says what came out: how the request ended,
@@ -90,7 +91,7 @@ pub fn round_trip<B: Bus>(bus: &mut B, count: usize) -> RoundTrip {
         })
         .collect();
     times.sort_unstable();
-    RoundTrip { median: times[count / 2], p99: times[count * 99 / 100] }
+    RoundTrip { median: times[count / 2], p99: percentile::p99(&times) }
 }
 
 /// The identity that the device reports.

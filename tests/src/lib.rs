@@ -25,6 +25,7 @@ pub mod model;
 pub mod null_task;
 pub mod numpy;
 pub mod oracles;
+pub mod percentile;
 pub mod preload;
 pub mod random;
 pub mod reference;

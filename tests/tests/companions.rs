@@ -4,13 +4,17 @@
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
-use ane::embedded;
+use ane::device::{Device, Location};
+use ane::model::Model;
+use ane::session::Session;
+use ane::{container, embedded};
 use ane_device::Options;
 use ane_driver::bus::Bus;
 use ane_driver::bus::vhost_user::{Settings, VhostUser};
 use ane_driver::companion::{mover, pe_mmu_map, pe_mmu_unmap};
 use ane_tests::command::built;
 use ane_tests::daemon::Daemon;
+use ane_tests::data::example;
 use ane_uapi::hw::mmio_map::Region;
 use ane_uapi::hw::pe_mmu::{PE_MMU, REGIONS};
 use ane_uapi::hw::space::EngineOffset;
@@ -214,6 +218,22 @@ fn script_that_ended_early_says_why_among_its_values() {
     assert_eq!(shown["shown"][0]["register"]["value"], 0x408);
     assert_eq!(shown["failed"], "line 2: byte 0x0 of scratch is 0x00, not 0x02");
     assert!(error.contains("line 2"), "{error}");
+}
+
+#[test]
+fn each_transfer_of_a_program_is_translated_once() {
+    let device =
+        Device::open(&Location::Embedded, &options(Some("overhead-ns=1000"))).expect("it can be had");
+    let file = std::fs::read(example()).expect("the tree has it");
+    let program = container::open(&file).expect("it is a program");
+    let mut session = Session::load(&device, &Model::of(&program)).expect("it can be loaded");
+    session.run().expect("it runs");
+    let counted = device.with_embedded(|driver| {
+        let dart = driver.bus_mut().device_mut().ane().dart();
+        (dart.before().expect("it was asked for").counters().translations, dart.transfers())
+    });
+    // An addition and a task behind it: descriptors, sources, results.
+    assert_eq!(counted, Some((7, 7)));
 }
 
 /// The output of `ane info` about a device.

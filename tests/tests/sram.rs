@@ -97,6 +97,28 @@ fn later_chip_takes_its_own_column_of_the_table() {
     assert_eq!((&report["chip"], &report["generation"]), (&"t8112".into(), &"h14".into()));
 }
 
+/// Why the coefficients of a convolution go where they go, on a target.
+fn coefficients_on(target: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, program) = (folder.path().join("conv.txt"), folder.path().join("conv.anec"));
+    let lines = "x = input 64x8x8\ny = convolution x outputs=64 weights=random:1\noutput y\n";
+    std::fs::write(&text, lines).expect("it can be written");
+    let [text, program] = [&text, &program].map(|path| path.to_str().expect("a plain name"));
+    printed(&["build", text, "-o", program]);
+    let report: Value =
+        serde_json::from_str(&printed(&["sram", "--json", "--target", target, program])).expect("JSON");
+    let operands = report["tasks"][0]["operands"].as_array().expect("operands");
+    let found = operands.iter().find(|operand| operand["name"] == "coefficients").expect("coefficients");
+    found["why"].as_str().expect("text").to_owned()
+}
+
+#[test]
+fn coefficients_are_explained_by_the_rule_by_which_their_time_is_computed() {
+    assert!(coefficients_on("h13").contains("below the split of "));
+    let smooth = coefficients_on("h17s");
+    assert!(smooth.contains("tiled at every size") && !smooth.contains("split"), "{smooth}");
+}
+
 #[test]
 fn targets_without_a_device_have_the_rows_of_the_founding_documents_tables() {
     // Operand bound (seed 003, beside listing 21.1), residency threshold (table 21.5).

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ane_device::trace::chrome::Writer;
-use ane_device::trace::{Clock, Recent, Record, Timeline};
+use ane_device::trace::{Clock, Recent, Record, Stamp, Timeline, What};
 
 pub(crate) struct Trace {
     file: Option<Output>,
@@ -18,6 +18,8 @@ pub(crate) struct Trace {
     /// Events that the timelines of the file have dropped.
     lost: u64,
     start: Instant,
+    /// Where the modelled chip's time stands: an engine that is made anew begins at zero.
+    model_end: Stamp,
 }
 
 struct Output {
@@ -30,7 +32,7 @@ impl Trace {
     /// To a new file, if one is named.
     pub(crate) fn new(path: Option<&Path>) -> io::Result<Self> {
         let file = path.map(Output::create).transpose()?;
-        Ok(Self { file, recent: None, lost: 0, start: Instant::now() })
+        Ok(Self { file, recent: None, lost: 0, start: Instant::now(), model_end: Stamp(0) })
     }
 
     /// The file of one of several engines: `trace.json` becomes `trace.ane1.json`.
@@ -46,7 +48,7 @@ impl Trace {
         if self.file.is_none() && self.recent.is_none() {
             return Timeline::off();
         }
-        Timeline::on(Clock::since(self.start), Timeline::CAPACITY)
+        Timeline::on(Clock::since(self.start), Timeline::CAPACITY).with_model_from(self.model_end)
     }
 
     /// Keeps what happens from now on, if it is not kept already, or forgets it. True if the timeline has to be another.
@@ -55,6 +57,10 @@ impl Trace {
             return false;
         }
         self.recent = is_wanted.then(Recent::default);
+        if self.file.is_none() {
+            // There is nothing left that the next timeline has to go on from.
+            self.model_end = Stamp(0);
+        }
         self.file.is_none()
     }
 
@@ -65,6 +71,9 @@ impl Trace {
 
     pub(crate) fn take(&mut self, timeline: &mut Timeline) {
         for record in timeline.drain() {
+            if let What::Modelled { .. } = record.event.what {
+                self.model_end = self.model_end.max(record.end);
+            }
             if let Some(file) = &mut self.file {
                 file.write(&record);
             }
@@ -110,7 +119,14 @@ impl Output {
 
 #[cfg(test)]
 mod tests {
+    use ane_device::timing::phases::Part;
+    use ane_device::trace::{Event, Task};
+    use ane_uapi::hw::nid::Nid;
+    use ane_uapi::hw::tq::QueueId;
+
     use super::*;
+
+    const TASK: Task = Task { queue: QueueId::LINUX, nid: Nid::LINUX, index: 0 };
 
     #[test]
     fn each_of_several_engines_has_a_file_of_its_own() {
@@ -120,19 +136,29 @@ mod tests {
 
     #[test]
     fn events_that_several_timelines_dropped_are_counted_together() {
-        use ane_device::trace::{Event, Task, What};
-        use ane_uapi::hw::nid::Nid;
-        use ane_uapi::hw::tq::QueueId;
-
         let mut trace = Trace::new(None).unwrap();
         trace.keep(true);
-        let task = Task { queue: QueueId::LINUX, nid: Nid::LINUX, index: 0 };
         for _ in 0..2 {
             let mut timeline = Timeline::on(Clock::since(trace.start), 3);
-            (0..10).for_each(|_| timeline.mark(Event { task, what: What::RequestBegin { tasks: 1 } }));
+            (0..10).for_each(|_| timeline.mark(Event { task: TASK, what: What::RequestBegin { tasks: 1 } }));
             trace.take(&mut timeline);
         }
         assert_eq!(trace.text().unwrap().lines().next(), Some("lost 14"));
+    }
+
+    #[test]
+    fn modelled_time_of_an_engine_that_is_made_anew_goes_on() {
+        let mut trace = Trace::new(None).unwrap();
+        trace.keep(true);
+        let what = What::Modelled { part: Part::Array, cycles: 1 };
+        for _ in 0..2 {
+            let mut timeline = trace.timeline();
+            timeline.place(Stamp(10), Stamp(50), Event { task: TASK, what });
+            trace.take(&mut timeline);
+        }
+        let text = trace.text().unwrap();
+        let begins: Vec<_> = text.lines().skip(1).map(|line| line.split(' ').next().unwrap()).collect();
+        assert_eq!(begins, ["10", "60"]);
     }
 
     #[test]

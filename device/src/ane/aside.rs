@@ -1,6 +1,6 @@
 //! The state that a request takes along when it gives way, and gets back when it goes on.
 //!
-//! Between two tasks of a request four things last: the registers that descriptors write, tile L2, kernel memory, and what the
+//! Between two tasks, and from one request to the next, four things last: the registers that descriptors write, tile L2, kernel memory, and what the
 //! engine knows (which bytes on chip are unknown, what the task before passed on, what its work hides of the next one's). A
 //! real engine has one of each. Here they change hands whole, so nothing is copied, and the next request finds the chip as after
 //! power-on: not a byte of a request that is to go on is in reach of another one.
@@ -18,7 +18,6 @@ use crate::trace::{Event, Task, What};
 
 /// The state that lasts from task to task.
 pub(super) struct Chip {
-    stream: StreamId,
     registers: RegisterFile,
     l2: Sram,
     kernel: KernelMemory,
@@ -26,18 +25,33 @@ pub(super) struct Chip {
 }
 
 impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
-    /// The running request of this stream gives way: the chip is as after power-on.
-    pub(super) fn put_aside(&mut self, stream: StreamId) {
-        let chip = Chip {
-            stream,
+    /// Takes all of it off the chip, which is as after power-on then.
+    fn take_off(&mut self) -> Chip {
+        Chip {
             registers: std::mem::take(&mut self.registers),
             l2: std::mem::replace(&mut self.l2, Sram::tile_l2()),
             kernel: std::mem::take(&mut self.kernel),
             engine: self.engine.put_aside(),
-        };
+        }
+    }
+
+    /// The chip forgets what requests have left on it, as if it had been without power.
+    ///
+    /// False if a request runs or waits: it may need what is there, and nothing is forgotten.
+    pub fn forget_requests(&mut self) -> bool {
+        let is_idle = self.tm.is_idle() && self.thread_task.is_none();
+        if is_idle {
+            drop(self.take_off());
+        }
+        is_idle
+    }
+
+    /// The running request of this stream gives way: the chip is as after power-on.
+    pub(super) fn put_aside(&mut self, stream: StreamId) {
+        let chip = self.take_off();
         // The task manager has one such request of each stream at most.
         self.drop_aside(stream);
-        self.aside.push(chip);
+        self.aside.push((stream, chip));
     }
 
     /// If the running request had given way and was just started again, it gets back what it had.
@@ -49,14 +63,14 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         let (stream, task) = (request.stream, Task { queue: request.queue, nid: request.nid, index: *index });
         let what = What::RequestBegin { tasks: request.info.tasks() };
         self.timeline.mark(Event { task, what });
-        let Some(at) = self.aside.iter().position(|chip| chip.stream == stream) else { return };
-        let Chip { registers, l2, kernel, engine, .. } = self.aside.swap_remove(at);
+        let Some(at) = self.aside.iter().position(|(of, _)| *of == stream) else { return };
+        let (_, Chip { registers, l2, kernel, engine }) = self.aside.swap_remove(at);
         (self.registers, self.l2, self.kernel) = (registers, l2, kernel);
         self.engine.take_up(engine);
     }
 
     /// The request of this stream that gave way is no more.
     pub(super) fn drop_aside(&mut self, stream: StreamId) {
-        self.aside.retain(|chip| chip.stream != stream);
+        self.aside.retain(|(of, _)| *of != stream);
     }
 }

@@ -67,7 +67,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         Ok(())
     }
 
-    /// Picoseconds that messages to PE_MMU have travelled since the device was made.
+    /// Picoseconds that messages to PE_MMU have travelled since the last reset. They are no part of any task's time.
     pub const fn fabric_ps(&self) -> u64 {
         self.fabric_ps
     }

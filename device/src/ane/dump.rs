@@ -90,6 +90,9 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
             "modelled  {cycles} cycles, {compute} of them computing, {kernel_stalls} waiting for coefficients, \
              {bank_stalls} for banks; {bank_conflicts} bank conflicts"
         )?;
+        if self.dart.before().is_some() {
+            writeln!(text, "fabric    {} picoseconds for messages to PE_MMU", self.fabric_ps)?;
+        }
         write!(text, "refused  ")?;
         for (category, count) in Category::ALL.iter().zip(refused) {
             write!(text, " {count} {category};")?;

@@ -24,6 +24,7 @@ mod task;
 
 use std::convert::Infallible;
 
+use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::status::EngineStatus;
 use vm_memory::GuestMemory;
 
@@ -79,7 +80,7 @@ pub struct Ane<M, E = Executor<M>> {
     l2: Sram,
     kernel: KernelMemory,
     /// The state of the requests that gave way, at most one for each stream.
-    aside: Vec<Chip>,
+    aside: Vec<(StreamId, Chip)>,
     stored: Stored,
     counters: Counters,
     armed: Armed,
@@ -98,7 +99,7 @@ pub struct Ane<M, E = Executor<M>> {
     mover_configuration: Sram,
     /// The inbox of PE_MMU; nothing lies behind it on this fabric.
     fabric: Node<Infallible>,
-    /// The fabric's own time, in picoseconds: it passes while messages travel.
+    /// The fabric's own time since the last reset, in picoseconds: it passes while messages travel.
     fabric_ps: u64,
 }
 
@@ -257,6 +258,8 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
         self.forget_engine();
         self.power = Power::default();
         self.counters = Counters::default();
+        self.fabric_ps = 0;
+        self.timeline.restart_model();
         self.inferred = Inferred::NONE;
         self.last_fault = None;
         self.announced_dead = false;

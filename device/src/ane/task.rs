@@ -98,7 +98,7 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
                 }
                 let late = self.armed.delay().0.saturating_mul(self.dart.transfers().saturating_sub(before));
                 if late > 0 {
-                    self.tm.hold(outcome, now.saturating_add(Ticks(late)));
+                    self.tm.hold(outcome, Ticks(late));
                     return;
                 }
                 outcome

@@ -5,15 +5,19 @@
 //! what lies outside the aperture. A fault therefore names the address behind PE_MMU, which is the one that
 //! reached the window. A transfer is cut wherever a region or a page of PE_MMU ends, so that no byte goes through
 //! the wrong one; rows that lie in one stretch together are asked for once.
+//!
+//! A transfer pays for its questions once, though the device may look at it before it moves it: that it does so is how it
+//! keeps a task that faults from writing, and no step of the hardware.
 
 use ane_uapi::hw::dart::error::HwError;
 use ane_uapi::hw::pe_mmu::MAX_REGIONS;
 use ane_uapi::hw::space::{Iova, IovaRange};
 
-use super::fault::Result;
+use super::fault::{FaultPolicy, Result};
 use super::rows::Rows;
 use super::stream::Access;
-use super::translate::{Denied, Translator, pages};
+use super::translate::{Denied, Translator};
+use crate::pe_mmu::PeMmu;
 
 /// Stretches that one transfer may still be cut into.
 ///
@@ -23,6 +27,29 @@ use super::translate::{Denied, Translator, pages};
 struct Budget(usize);
 
 impl Translator<'_> {
+    /// Plans a transfer, so that PE_MMU is asked once for each of its stretches, however often the transfer is planned.
+    ///
+    /// What is only looked at is asked for when it is moved, and what waits at its fault when it is tried again. A transfer
+    /// that faults and does not wait was asked for now.
+    #[inline(never)]
+    pub(super) fn ask_once<T>(&mut self, parts: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let asked = self.shared.before.as_deref().map(PeMmu::asked);
+        let planned = parts(self);
+        let asks_again =
+            if planned.is_ok() { self.is_check } else { self.shared.policy == FaultPolicy::Stall };
+        if let (true, Some(asked), Some(before)) = (asks_again, asked, &mut self.shared.before) {
+            before.take_back(asked);
+        }
+        planned
+    }
+
+    /// Tells checking mode of a stretch that is moved.
+    fn observe_moved(&mut self, span: IovaRange, access: Access) {
+        if !self.is_check {
+            self.observe(span, access);
+        }
+    }
+
     /// Translates `range` into pieces, by way of PE_MMU.
     #[inline(never)]
     pub(super) fn plan_behind(&mut self, range: IovaRange, access: Access) -> Result<()> {
@@ -36,10 +63,8 @@ impl Translator<'_> {
             self.spend(budget, range, access)?;
             let (to, len) = self.ask(at, end.saturating_sub(at));
             let part = IovaRange::new(to, len).map_err(|_| self.refuse(to, access))?;
-            self.observe(part, access);
-            for (first, last) in pages(part) {
-                self.part(first, last, access).map_err(|denied| self.fail(denied, part, access))?;
-            }
+            self.observe_moved(part, access);
+            self.each_page(part, access)?;
             at = at.saturating_add(len);
         }
         Ok(())
@@ -64,7 +89,7 @@ impl Translator<'_> {
             let (to, _) = self.ask(start.0.into(), rows.len().into());
             let part = Rows::new(to, rows.len(), rows.stride(), count);
             let part = part.map_err(|_| self.refuse(to, access))?;
-            self.observe(part.span(), access);
+            self.observe_moved(part.span(), access);
             self.each_row(part, access)?;
             row = row.saturating_add(count);
         }

@@ -198,6 +198,11 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
         self.translator.plan_rows(rows, access)
     }
 
+    /// Says whether the window lets an access pass now that it stopped. The address is the one that reached the window.
+    pub(super) fn look_again(&mut self, range: IovaRange, access: Access) -> Result<()> {
+        self.translator.look_again(range, access)
+    }
+
     /// Reads `range` into `into`; the shorter of the two says how much.
     #[inline]
     pub fn read(&mut self, range: IovaRange, into: &mut [u8]) -> Result<()> {
@@ -305,14 +310,16 @@ impl<'a, M: GuestMemory> Dma<'a, M> {
 
     /// Plans several groups of rows as one, and counts each as a transfer; what belongs to them.
     fn plan_all<T>(&mut self, parts: impl Iterator<Item = (Rows, T)>, access: Access) -> Result<Vec<T>> {
-        self.translator.shared.pieces.start();
         let (mut all, mut bytes) = (Vec::with_capacity(parts.size_hint().0), 0_u64);
-        for (rows, part) in parts {
-            self.translator.begin(rows, access)?;
-            self.translator.plan_part_of_rows(rows, access)?;
-            bytes = bytes.saturating_add(rows.bytes());
-            all.push(part);
-        }
+        self.translator.plan_whole(|translator| {
+            for (rows, part) in parts {
+                translator.begin(rows, access)?;
+                translator.plan_part_of_rows(rows, access)?;
+                bytes = bytes.saturating_add(rows.bytes());
+                all.push(part);
+            }
+            Ok(())
+        })?;
         self.count_all(access, bytes, all.len() as u64);
         Ok(all)
     }

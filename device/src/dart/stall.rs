@@ -78,6 +78,6 @@ impl Dart {
             dma.refuse(stalled.at.0, stalled.access.is_write());
             return false;
         };
-        self.dma(memory, stalled.stream, stalled.circuit).check(range, stalled.access).is_ok()
+        self.dma(memory, stalled.stream, stalled.circuit).look_again(range, stalled.access).is_ok()
     }
 }

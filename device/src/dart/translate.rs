@@ -51,6 +51,8 @@ pub(super) struct Translator<'a> {
     direct: Rights,
     /// Something has to be done before a transfer begins.
     is_watched: bool,
+    /// Nothing is moved by what goes on: it is only looked at.
+    pub(super) is_check: bool,
     pub(super) circuit: Circuit,
     stream: StreamId,
 }
@@ -63,7 +65,7 @@ const fn last_of(range: IovaRange) -> u32 {
 
 /// The parts of `range` that lie in one page each: the first address, and the last byte in the page.
 #[inline]
-pub(super) fn pages(range: IovaRange) -> impl Iterator<Item = (Iova, u32)> {
+fn pages(range: IovaRange) -> impl Iterator<Item = (Iova, u32)> {
     let end = range.end().0;
     let mut next = range.base().0;
     std::iter::from_fn(move || {
@@ -92,7 +94,19 @@ impl<'a> Translator<'a> {
             _ => Rights::NONE,
         };
         let direct = if shared.before.is_none() { fast } else { Rights::NONE };
-        Self { view, shared, window, trap, admission, fast, direct, is_watched, circuit, stream }
+        Self {
+            view,
+            shared,
+            window,
+            trap,
+            admission,
+            fast,
+            direct,
+            is_watched,
+            is_check: false,
+            circuit,
+            stream,
+        }
     }
 
     /// Where a range lies that is in one page, whose translation is kept, with nothing against it.
@@ -137,6 +151,7 @@ impl<'a> Translator<'a> {
     /// The first step of a transfer that a kept translation alone does not decide.
     #[inline]
     pub(super) fn begin(&mut self, rows: Rows, access: Access) -> Result<()> {
+        self.is_check = false;
         if self.is_watched {
             self.watch(rows, access)?;
             if self.trap.springs_after() {
@@ -154,6 +169,7 @@ impl<'a> Translator<'a> {
     /// The same where nothing will be moved: checking mode and a trap that counts look at the transfer that follows.
     #[inline]
     pub(super) fn begin_check(&mut self, rows: Rows, access: Access) -> Result<()> {
+        self.is_check = true;
         if self.is_watched { self.watch(rows, access) } else { Ok(()) }
     }
 
@@ -180,8 +196,17 @@ impl<'a> Translator<'a> {
 
     #[inline(never)]
     pub(super) fn plan(&mut self, range: IovaRange, access: Access) -> Result<()> {
+        self.plan_whole(|translator| translator.plan_part(range, access))
+    }
+
+    /// Plans a transfer, all its parts together.
+    #[inline]
+    pub(super) fn plan_whole<T>(&mut self, parts: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.shared.pieces.start();
-        self.plan_part(range, access)
+        if self.shared.before.is_none() {
+            return parts(self);
+        }
+        self.ask_once(parts)
     }
 
     /// Plans a part of a transfer that has no gaps.
@@ -190,6 +215,20 @@ impl<'a> Translator<'a> {
         if self.shared.before.is_some() {
             return self.plan_behind(range, access);
         }
+        self.each_page(range, access)
+    }
+
+    /// Looks at an access that reached the window and was stopped there, whatever stands before the window.
+    pub(super) fn look_again(&mut self, range: IovaRange, access: Access) -> Result<()> {
+        self.begin_check(range.into(), access)?;
+        self.shared.pieces.start();
+        self.shared.pieces.start_part(0);
+        self.each_page(range, access)
+    }
+
+    /// Translates a range one page after the other.
+    #[inline]
+    pub(super) fn each_page(&mut self, range: IovaRange, access: Access) -> Result<()> {
         for (first, last) in pages(range) {
             self.part(first, last, access).map_err(|denied| self.fail(denied, range, access))?;
         }
@@ -197,8 +236,7 @@ impl<'a> Translator<'a> {
     }
 
     pub(super) fn plan_rows(&mut self, rows: Rows, access: Access) -> Result<()> {
-        self.shared.pieces.start();
-        self.plan_part_of_rows(rows, access)
+        self.plan_whole(|translator| translator.plan_part_of_rows(rows, access))
     }
 
     /// Plans a part of a transfer.
@@ -261,7 +299,7 @@ impl<'a> Translator<'a> {
     }
 
     #[inline]
-    pub(super) fn part(&mut self, first: Iova, last: u32, access: Access) -> Result<(), Denied> {
+    fn part(&mut self, first: Iova, last: u32, access: Access) -> Result<(), Denied> {
         let place = self.page(first, last, access)?;
         let len = last.wrapping_sub(first.0 & OFFSET).wrapping_add(1);
         self.shared.pieces.push(place, len);

@@ -52,6 +52,15 @@ pub enum Note {
     Exempt { circuit: Circuit },
 }
 
+/// What circuits had asked at one time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    translations: u64,
+    fallbacks: u64,
+    wait_ps: u64,
+    notes: usize,
+}
+
 /// The time to wait and the notes that the caller has not taken yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pending {
@@ -91,6 +100,24 @@ impl PeMmu {
                 Found { pa: va, len }
             }
         }
+    }
+
+    /// What was asked until now, to [come back to](Self::take_back).
+    pub(crate) const fn asked(&self) -> Asked {
+        Asked {
+            translations: self.counters.translations,
+            fallbacks: self.counters.fallbacks,
+            wait_ps: self.pending.wait_ps,
+            notes: self.pending.notes.len(),
+        }
+    }
+
+    /// Takes back the questions since then: their transfer will ask them again.
+    pub(crate) fn take_back(&mut self, asked: Asked) {
+        let Asked { translations, fallbacks, wait_ps, notes } = asked;
+        (self.counters.translations, self.counters.fallbacks) = (translations, fallbacks);
+        self.pending.wait_ps = wait_ps;
+        self.pending.notes.truncate(notes);
     }
 
     /// How long the circuits have to wait since that was last taken, in picoseconds.

@@ -31,10 +31,13 @@ pub struct Running {
     /// Words of its descriptor.
     pub words: usize,
     pub watch: Watch,
-    /// When the end of its task shows, if that was delayed.
-    pub resume: Option<Ticks>,
     /// How the task ended that is delayed.
     pub held: Option<Outcome>,
+    /// By how much, until the delay begins. The time of the step in which a task ends is that of its begin, so the delay is
+    /// timed from the next step on.
+    pub delay: Option<Ticks>,
+    /// When the end of that task shows.
+    pub resume: Option<Ticks>,
     /// It gets nowhere any more; with the register that hung the engine, if one did.
     pub stuck: Option<Option<(u32, u32)>>,
     /// A transfer of its task waits at a fault, for the driver to mend its tables.
@@ -100,6 +103,11 @@ impl TaskManager {
             // The model may have computed for long before the transfer that waits.
             running.watch.resume(now);
         }
+        if let Some(delay) = running.delay.take() {
+            // So it may have before the task ended.
+            running.watch.resume(now);
+            running.resume = Some(now.saturating_add(delay));
+        }
         // A task that may go on makes progress: time that has passed all the same was the model's, at an
         // earlier task.
         let end = running.watch.expires();
@@ -133,7 +141,7 @@ impl TaskManager {
             None if self.enable.enable() && !self.is_idle() => Turn::Task,
             None => Turn::Idle,
             Some(running) if running.is_wedged => Turn::Idle,
-            Some(running) if running.is_newly_parked => Turn::Look,
+            Some(running) if running.is_newly_parked || running.delay.is_some() => Turn::Look,
             Some(running) if running.stuck.is_some() || running.is_parked => {
                 Turn::Wait(running.watch.expires())
             }
@@ -164,8 +172,9 @@ impl TaskManager {
             address: request.address.0.into(),
             words: usize::from(request.info.last_word()).saturating_add(1),
             watch: Watch::start(now),
-            resume: None,
             held: None,
+            delay: None,
+            resume: None,
             stuck,
             is_parked: false,
             is_newly_parked: false,
@@ -198,10 +207,10 @@ impl TaskManager {
         }
     }
 
-    /// The running request's task has ended, and that shows only at `resume`.
-    pub(crate) fn hold(&mut self, outcome: Outcome, resume: Ticks) {
+    /// The running request's task has ended, and that shows only after `delay`.
+    pub(crate) fn hold(&mut self, outcome: Outcome, delay: Ticks) {
         if let Some(running) = &mut self.running {
-            (running.held, running.resume) = (Some(outcome), Some(resume));
+            (running.held, running.delay) = (Some(outcome), Some(delay));
         }
     }
 

@@ -6,7 +6,7 @@
 //! an event are in its `args`.
 //!
 //! The work that the chip would have done is another process in the viewer, with rows for the ways between DRAM, pool and array; its
-//! time is that of the timing model, from the device's last reset on.
+//! time is that of the timing model. It stands still between tasks, and goes on behind a reset of the device.
 //!
 //! Each event is written in one piece. [`Writer::finish`] ends the requests that are still open and the file, whatever
 //! came before, and is done when the writer is dropped.

@@ -67,6 +67,10 @@ struct Recording {
     lost: u64,
     /// When the event ended that was noted last.
     latest: Stamp,
+    /// Where the time of the timing model began at the last reset.
+    model_begin: Stamp,
+    /// The latest end of what was noted in that time.
+    model_end: Stamp,
 }
 
 impl Timeline {
@@ -80,8 +84,26 @@ impl Timeline {
     /// A timeline that is on, and holds `capacity` records until they are drained.
     pub fn on(clock: Clock, capacity: usize) -> Self {
         let latest = Stamp(clock.ticks());
-        let recording = Recording { clock, records: Vec::new(), capacity, lost: 0, latest };
+        let (records, lost) = (Vec::new(), 0);
+        let (model_begin, model_end) = (Stamp(0), Stamp(0));
+        let recording = Recording { clock, records, capacity, lost, latest, model_begin, model_end };
         Self { recording: Some(Box::new(recording)) }
+    }
+
+    /// The same timeline with the time of the timing model beginning at `begin`: behind what an earlier one has in a file.
+    #[must_use]
+    pub fn with_model_from(mut self, begin: Stamp) -> Self {
+        if let Some(recording) = &mut self.recording {
+            (recording.model_begin, recording.model_end) = (begin, begin);
+        }
+        self
+    }
+
+    /// The device was reset: the timing model counts from zero again, and is shown behind what there is of it.
+    pub(crate) fn restart_model(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.model_begin = recording.model_end;
+        }
     }
 
     pub const fn is_on(&self) -> bool {
@@ -120,10 +142,13 @@ impl Timeline {
         }
     }
 
-    /// Notes an event in the time of the timing model, which is no reading of the clock.
+    /// Notes an event in the time of the timing model since the last reset, which is no reading of the clock.
     #[inline]
     pub fn place(&mut self, start: Stamp, end: Stamp, event: Event) {
         if let Some(recording) = &mut self.recording {
+            let begin = recording.model_begin.0;
+            let [start, end] = [start, end].map(|at| Stamp(begin.saturating_add(at.0)));
+            recording.model_end = recording.model_end.max(end);
             recording.push(Record { start, end, event });
         }
     }
@@ -238,6 +263,21 @@ mod tests {
             timeline.drain().next().map(|record| (record.start, record.end)),
             Some((Stamp(500), Stamp(500)))
         );
+    }
+
+    #[test]
+    fn model_goes_on_behind_what_it_noted_before_a_reset() {
+        let what = What::Modelled { part: crate::timing::phases::Part::Array, cycles: 1 };
+        let mut timeline = Timeline::on(Clock::new(|| 0), 8).with_model_from(Stamp(1000));
+        let place = |timeline: &mut Timeline, start, end| {
+            timeline.place(Stamp(start), Stamp(end), Event { what, ..fetch(0) });
+        };
+        place(&mut timeline, 0, 70);
+        place(&mut timeline, 20, 50);
+        timeline.restart_model();
+        place(&mut timeline, 0, 30);
+        let placed: Vec<_> = timeline.drain().map(|record| (record.start.0, record.end.0)).collect();
+        assert_eq!(placed, [(1000, 1070), (1020, 1050), (1070, 1100)]);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Transfers that a PE_MMU translates first.
 
-use ane_device::dart::{Access, Alone, Circuit, Rows};
+use ane_device::dart::{Access, Alone, Circuit, FaultPolicy, Rows};
 use ane_device::pe_mmu::{Attributes, Mapping, PeMmu};
 use ane_uapi::hw::dart::error::HwError;
 use ane_uapi::hw::dart::stream::StreamId;
 use ane_uapi::hw::pe_mmu::PageSize;
+use ane_uapi::hw::usage::Usage;
 use proptest::prelude::*;
 use vm_memory::{Bytes, GuestAddress};
 
@@ -94,6 +95,49 @@ fn checks_and_rows_go_the_same_way_as_transfers() {
     let rows = Rows::new(0, 16, 0x800, 4).unwrap();
     assert!(dma.check_rows(rows, Access::Write).is_err());
     assert!(dma.check_rows(Rows::new(0, 16, 0x800, 2).unwrap(), Access::Write).is_ok());
+}
+
+/// What circuits have asked PE_MMU: translations, fall-backs, and the picoseconds to wait for them.
+fn asked(rig: &Rig) -> (u64, u64, u64) {
+    let counters = rig.dart.before().unwrap().counters();
+    (counters.translations, counters.fallbacks, rig.dart.translation_wait())
+}
+
+#[test]
+fn transfer_that_is_looked_at_before_it_is_moved_is_asked_for_once() {
+    let mut rig = rig(&[(0x1000, 0x2_0000, 0x800)]);
+    let rows = Rows::new(0x40, 16, 0x1000, 4).unwrap();
+    let mut dma = rig.dma(StreamId::BASE, Circuit::TileSend);
+    dma.check(range(0x1000, 0x1000), Access::Write).unwrap();
+    dma.check_rows(rows, Access::Write).unwrap();
+    assert_eq!(asked(&rig), (0, 0, 0));
+    rig.write(0x1000, &[0; 0x1000]).unwrap();
+    assert_eq!(asked(&rig), (2, 1, 10_000), "a stretch in the region and one behind it");
+    assert_eq!(rig.dart.before_mut().unwrap().take_notes().len(), 1);
+}
+
+#[test]
+fn transfer_that_faults_when_it_is_looked_at_was_asked_for_unless_it_waits() {
+    for (policy, expected) in [(FaultPolicy::Contain, (1, 1, 5_000)), (FaultPolicy::Stall, (0, 0, 0))] {
+        let mut rig = rig(&[]);
+        rig.dart.set_policy(policy);
+        let mut dma = rig.dma(StreamId::BASE, Circuit::TileSend);
+        dma.check(range(20 * PAGE, 16), Access::Write).unwrap_err();
+        assert_eq!(asked(&rig), expected, "{policy:?}");
+    }
+}
+
+#[test]
+fn checking_mode_reports_a_transfer_behind_pe_mmu_when_it_is_moved_and_not_before() {
+    let mut rig = rig(&[]);
+    rig.dart.set_check(true);
+    assert!(rig.dart.declare(StreamId::BASE, range(0x1000, 0x1000), Usage::Input));
+    let mut dma = rig.dma(StreamId::BASE, Circuit::TileSend);
+    dma.check(range(0x1000, 16), Access::Write).unwrap();
+    dma.check_rows(Rows::new(0x1000, 16, 0x100, 4).unwrap(), Access::Write).unwrap();
+    assert_eq!(rig.dart.take_reports(), []);
+    rig.write(0x1000, &[0; 16]).unwrap();
+    assert_eq!(rig.dart.take_reports().len(), 1);
 }
 
 #[test]

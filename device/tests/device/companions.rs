@@ -82,6 +82,19 @@ fn reset_empties_the_table() {
 }
 
 #[test]
+fn time_of_the_fabric_is_told_and_counted_from_the_last_reset() {
+    let mut machine = machine("fabric-ns=40");
+    for messages in 1..=3_u64 {
+        machine.ane.install(Message::Map(vec![one(SOURCE.0, RESULT.0)])).unwrap();
+        let line = format!("fabric    {} picoseconds for messages to PE_MMU\n", messages * 40_000);
+        assert!(machine.ane.dump().contains(&line), "{}", machine.ane.dump());
+    }
+    machine.ane.reset(Ticks(5));
+    assert_eq!(machine.ane.fabric_ps(), 0);
+    assert!(!Machine::new().ane.dump().contains("fabric"), "without PE_MMU there is none");
+}
+
+#[test]
 fn fault_behind_pe_mmu_ends_the_task_like_any_other() {
     let mut machine = machine("");
     machine.ane.install(Message::Map(vec![one(SOURCE.0, 0x1000_0000)])).unwrap();

@@ -332,6 +332,8 @@ fn slow_dma_on_demand_delays_each_transfer_and_too_slow_is_stuck() {
     machine.ane.engine_mut().copies = 16;
     machine.submit_chain(2);
     for done in 1..=2 {
+        // The delay begins when the task has ended, which the device hears of in the step behind it.
+        assert!(machine.ane.work(machine.now).pending);
         // Each task fetches its descriptor, reads and writes.
         let at = machine.ane.work(machine.now).at.unwrap();
         assert_eq!(at, Ticks(machine.now.0 + 3 * 2400));
@@ -347,6 +349,32 @@ fn slow_dma_on_demand_delays_each_transfer_and_too_slow_is_stuck() {
     machine.now = Ticks(machine.now.0 + DEADLINE.0);
     machine.run();
     assert_eq!(machine.error_code(), ErrorCode::Deadline as u32);
+}
+
+/// A task with slow transfers for which the model took longer than the deadline, once the device knows that it has ended.
+fn slow_after_a_long_computation(turns: u32) -> Machine {
+    let mut machine = Machine::new();
+    machine.ane.inject("slow-dma:100".parse().unwrap());
+    machine.ane.engine_mut().copies = 16;
+    machine.ane.engine_mut().turns = turns;
+    machine.submit_chain(1);
+    for _ in 0..=turns {
+        assert!(machine.ane.work(machine.now).pending);
+        machine.now = Ticks(machine.now.0 + 3 * DEADLINE.0);
+    }
+    machine
+}
+
+#[test]
+fn delay_of_slow_dma_begins_when_the_model_has_computed() {
+    for turns in [0, 1] {
+        let mut machine = slow_after_a_long_computation(turns);
+        let at = machine.ane.work(machine.now).at;
+        assert_eq!(at, Some(Ticks(machine.now.0 + 3 * 2400)), "{turns}");
+        machine.now = at.unwrap();
+        machine.run();
+        assert_eq!(machine.drain(), [done(0x40, 1)], "{turns}");
+    }
 }
 
 #[test]

@@ -62,6 +62,8 @@ pub(crate) struct Scripted {
     pub(crate) ran: Vec<Ran>,
     /// Outcome of the next tasks; those behind run to their ends at once.
     pub(crate) outcomes: VecDeque<Result<Done, EngineError>>,
+    /// Steps after which the next tasks go on in another one.
+    pub(crate) turns: u32,
     /// The time of each task.
     pub(crate) cost: Ticks,
     /// Bytes that each task copies from SOURCE to RESULT.
@@ -92,6 +94,10 @@ impl Engine<Memory> for Scripted {
     ) -> Poll<Result<Done, EngineError>> {
         use ane_device::dart::{Circuit, Origin};
         use ane_uapi::hw::space::IovaRange;
+        if let Some(left) = self.turns.checked_sub(1) {
+            self.turns = left;
+            return Poll::Pending;
+        }
         self.ran.push(Ran {
             queue: task.queue.number(),
             nid: task.nid.number(),
@@ -114,6 +120,10 @@ impl Engine<Memory> for Scripted {
             send.write(range(RESULT), &bytes).map_err(fault)?;
         }
         Poll::Ready(self.outcomes.pop_front().unwrap_or(Ok(Done { cost: self.cost, ..Done::default() })))
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        false
     }
 
     fn known(&mut self) -> Option<&mut dyn Known> {

@@ -2,6 +2,7 @@
 
 use ane_device::Options;
 use ane_device::options::FaultPolicy;
+use ane_device::pe_mmu::{Mapping, Message};
 use ane_device::time::Ticks;
 use ane_device::trace::{Clock, Timeline, What};
 use ane_uapi::hw::dart::regs::{self, Window};
@@ -64,15 +65,37 @@ fn waits(machine: &mut Machine) -> Vec<u64> {
 #[test]
 fn task_is_charged_for_what_it_translated_before_it_waited_too() {
     let mut machine = stalled_behind_pe_mmu();
-    // The descriptor, and the source as far as its fault.
-    assert_eq!(machine.ane.dart().translation_wait(), 1_000_000);
+    // The descriptor: the source is charged for once it is moved.
+    assert_eq!(machine.ane.dart().translation_wait(), 500_000);
     assert!(waits(&mut machine).is_empty());
     map(machine.ane.memory(), SOURCE.0 / PAGE, true);
     machine.invalidate();
     machine.run();
     assert_eq!(machine.drain(), [done(0x40, 1)]);
-    // The DART asks once more whether the transfer can go on, and this engine begins again with its source.
-    assert_eq!(waits(&mut machine), [2_500_000]);
+    // The descriptor, the source and the result, though the source was tried three times.
+    assert_eq!(waits(&mut machine), [1_500_000]);
+}
+
+#[test]
+fn address_that_reached_the_window_is_led_nowhere_else_when_it_is_tried_again() {
+    let pe_mmu = Some("page=0x4000".parse().unwrap());
+    let options = Options { fault_policy: FaultPolicy::Stall, pe_mmu, ..Options::default() };
+    let mut machine = Machine::with_options(&options);
+    machine.ane.engine_mut().copies = 64;
+    let (hole, other) = (20, 21);
+    map(machine.ane.memory(), hole, false);
+    let led = |va: u32, to: u32| Mapping { va: va.into(), pa: (to * PAGE).into(), size: PAGE.into() };
+    let message = Message::Map(vec![led(SOURCE.0, hole), led(hole * PAGE, other)]);
+    machine.ane.install(message).unwrap();
+    machine.submit_chain(1);
+    machine.run();
+    machine.invalidate();
+    assert!(held(&mut machine), "the window has no page there");
+    map(machine.ane.memory(), hole, true);
+    machine.invalidate();
+    assert!(!held(&mut machine));
+    machine.run();
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
 }
 
 #[test]

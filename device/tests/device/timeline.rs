@@ -4,8 +4,9 @@ use ane_device::Options;
 use ane_device::inject::Injection;
 use ane_device::options::FaultPolicy;
 use ane_device::time::Ticks;
+use ane_device::timing::phases::Part;
 use ane_device::tm::deadline::DEADLINE;
-use ane_device::trace::{Clock, Timeline, What};
+use ane_device::trace::{Clock, Event, Stamp, Task, Timeline, What};
 use ane_uapi::hw::nid::Nid;
 use ane_uapi::hw::tq::{self, QueueId};
 
@@ -32,6 +33,19 @@ fn noted(machine: &mut Machine) -> Vec<(u16, What)> {
         machine.ane.timeline_mut().drain().map(|record| (record.event.task.index, record.event.what));
     let is_bound = |what: &What| matches!(what, What::RequestBegin { .. } | What::RequestEnd { .. });
     records.filter(|(_, what)| is_bound(what)).collect()
+}
+
+#[test]
+fn reset_takes_the_modelled_time_on_the_timeline_not_back() {
+    let mut machine = traced(FaultPolicy::default(), |_| {});
+    let task = Task { queue: QueueId::LINUX, nid: Nid::LINUX, index: 0 };
+    let event = Event { task, what: What::Modelled { part: Part::Array, cycles: 1 } };
+    for _ in 0..2 {
+        machine.ane.timeline_mut().place(Stamp(0), Stamp(70), event);
+        machine.ane.reset(machine.now);
+    }
+    let begins: Vec<_> = machine.ane.timeline_mut().drain().map(|record| record.start).collect();
+    assert_eq!(begins, [Stamp(0), Stamp(70)]);
 }
 
 #[test]
@@ -106,7 +120,7 @@ fn request_whose_first_task_is_slow_is_not_the_next_that_wedges() {
     let mut machine = traced(FaultPolicy::default(), |machine| {
         machine.ane.inject("slow-dma:100".parse().unwrap());
     });
-    machine.ane.work(machine.now);
+    machine.run();
     machine.ane.inject(Injection::Wedge);
     for _ in 0..2 {
         machine.now = Ticks(machine.now.0 + 3 * 2400);

@@ -6,6 +6,7 @@ use ane_tests::aned::Aned;
 use ane_tests::client::{Clients, Loaded};
 use ane_tests::daemon::{LIMIT, RestartableDaemon};
 use ane_tests::null_task::program;
+use ane_tests::percentile;
 use ane_tests::remote::Remote;
 use ane_uapi::ioctl::fence::TIME_NEVER;
 
@@ -47,7 +48,7 @@ pub(crate) fn recovery() {
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    let (p50, p99) = (times[DEATHS / 2], times[DEATHS * 99 / 100]);
+    let (p50, p99) = (times[DEATHS / 2], percentile::p99(&times));
     report::line(
         "recovery",
         "a device dies and is started again, to the next run: p99",

@@ -167,4 +167,7 @@ fn bench_gives_figures() {
     assert!(figures.len() >= 6);
     let of_model = json(&["bench", "--json", "--seconds", "0.01", &example()]);
     assert!(of_model[0]["times"].as_u64() > Some(0));
+    let (fastest, second) = (&of_model[0]["fastest_nanoseconds"], &of_model[0]["per_second"]);
+    let most = 1e9 / fastest.as_f64().expect("a number");
+    assert!(second.as_f64().is_some_and(|second| second > 0.0 && second <= most), "{second}");
 }

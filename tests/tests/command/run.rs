@@ -167,3 +167,24 @@ fn timeline_goes_to_a_file_that_prints_and_compares() {
     assert!(printed(&["trace", &one]).contains("tile fetch 2"));
     assert!(printed(&["diff", &one, &two]).ends_with("no differences\n"));
 }
+
+#[test]
+fn figures_of_the_engine_are_those_of_all_runs_and_a_trace_says_what_it_left_out() {
+    let scratch = Scratch::new();
+    let trace = scratch.at("trace.json");
+    // More events than a timeline holds.
+    let told = printed(&["run", &example(), "--json", "--repeat", "5000", "--trace", &trace]);
+    let report: serde_json::Value = serde_json::from_str(&told).expect("output is JSON");
+    let engine = &report["engine"];
+    assert_eq!((&engine["timeline"]["requests"], &engine["events_lost"]), (&5000.into(), &0.into()));
+    let moved = |row: &serde_json::Value| row["bytes"].as_u64().unwrap_or_default();
+    let rows = engine["timeline"]["rows"].as_array().expect("has rows");
+    let total = engine["bytes_read"].as_u64().zip(engine["bytes_written"].as_u64());
+    assert_eq!(Some(rows.iter().map(moved).sum()), total.map(|(read, written)| read + written));
+    let page = printed(&["trace", &trace]);
+    let last = page.lines().last().unwrap_or_default();
+    assert!(
+        last.starts_with("left out: ") && last.ends_with(" events, for which the timeline had no room"),
+        "{last}"
+    );
+}

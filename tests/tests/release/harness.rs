@@ -7,6 +7,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ane_tests::percentile;
 use ane_tests::random::Random;
 use serde_json::json;
 
@@ -107,9 +108,8 @@ impl Figure {
     }
 }
 
-/// The value below which 99 of 100 lie.
+/// The value that 99 of 100 do not exceed; sorts them.
 pub(crate) fn p99(times: &mut [Duration]) -> Duration {
     times.sort_unstable();
-    let at = (times.len() * 99).div_ceil(100).saturating_sub(1);
-    times.get(at).copied().unwrap_or_default()
+    percentile::p99(times)
 }

@@ -5,6 +5,8 @@
 //! looks at the clock and at the memory that the worker has in use. A worker that takes too much of either is killed, one
 //! that died is replaced, and the case gets the verdict.
 
+mod words;
+
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -17,8 +19,9 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use self::words::Words;
 use super::case::Case;
-use super::record::{Outcome, Verdict};
+use super::record::{Outcome, REASON_MAX, Verdict};
 use super::runner::Runner;
 use crate::decode::is_upsetting;
 
@@ -30,9 +33,6 @@ const CASES_MAX: u32 = 10_000;
 
 /// Longest answer that is taken.
 const ANSWER_MAX: usize = 1 << 16;
-
-/// Bytes of what a worker that died had to say.
-const LAST_WORDS: usize = 4096;
 
 /// Serves as a worker: cases come in on `from`, outcomes go out on `into`, until either is closed.
 ///
@@ -130,7 +130,7 @@ struct Worker {
     child: Child,
     cases: ChildStdin,
     answers: OwnedFd,
-    words: OwnedFd,
+    words: Words,
     /// The part of an answer that has come.
     begun: Vec<u8>,
     served: u32,
@@ -147,7 +147,7 @@ impl Worker {
         for pipe in [&answers, &words] {
             fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         }
-        Ok(Self { child, cases, answers, words, begun: Vec::new(), served: 0 })
+        Ok(Self { child, cases, answers, words: Words::new(words), begun: Vec::new(), served: 0 })
     }
 
     /// The outcome of a case, and whether the worker lives.
@@ -162,6 +162,7 @@ impl Worker {
         let deadline = case.limits.time();
         loop {
             if let Some(outcome) = self.answer()? {
+                self.words.forget();
                 return Ok((outcome, true));
             }
             let spent = start.elapsed();
@@ -176,11 +177,13 @@ impl Worker {
             let wait = (deadline - spent).min(LOOK);
             let timeout =
                 PollTimeout::try_from(wait.max(Duration::from_millis(1))).unwrap_or(PollTimeout::ZERO);
-            let mut pipes = [PollFd::new(self.answers.as_fd(), PollFlags::POLLIN)];
+            let answers = PollFd::new(self.answers.as_fd(), PollFlags::POLLIN);
+            let mut pipes: Vec<_> = [answers].into_iter().chain(self.words.awaited()).collect();
             match poll(&mut pipes, timeout) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(why) => return Err(why.into()),
             }
+            self.words.take();
             if self.is_over()? {
                 return Ok((self.died(start)?, false));
             }
@@ -238,10 +241,11 @@ impl Worker {
             (None, Some(code)) => format!("its process ended with code {code}"),
             (None, None) => "its process ended".to_owned(),
         };
-        let mut words = [0; LAST_WORDS];
-        let count = nix::unistd::read(&self.words, &mut words).unwrap_or(0);
-        let words = String::from_utf8_lossy(words.get(..count).unwrap_or_default());
-        let last = words.trim().replace(is_upsetting, " ");
+        let words = self.words.last();
+        let words = words.trim().replace(is_upsetting, " ");
+        // As many as a reason has room for, and of these the last.
+        let room = REASON_MAX.saturating_sub(how.chars().count()).saturating_sub(2);
+        let last: String = words.chars().skip(words.chars().count().saturating_sub(room)).collect();
         let why = if last.is_empty() { how } else { format!("{how}: {last}") };
         Ok(Outcome { milliseconds: milliseconds(start), ..Outcome::because(Verdict::Crashed, why) })
     }
@@ -303,6 +307,44 @@ mod tests {
         assert_eq!(seen.iter().filter(crashed).map(|(seed, _)| *seed).collect::<Vec<_>>(), [3, 4, 5]);
         assert_eq!(seen[3].1.reason.as_deref(), Some("its process was ended by signal 11: broken"));
         assert_eq!(seen[4].1.reason.as_deref(), Some("its process ended with code 7"));
+    }
+
+    #[test]
+    fn reason_of_a_worker_that_died_is_the_last_that_it_said_about_its_case() {
+        // More than a pipe holds: a worker whose words nobody reads would wait for ever.
+        let script = r#"while read -r line; do case "$line" in
+            *'"seed":1,'*) i=0; while [ $i -lt 4000 ]; do echo "line $i of a very long story" >&2; i=$((i+1)); done;
+                echo the end >&2; exit 7;;
+            *'"seed":2,'*) exit 8;;
+            *) echo early words >&2; echo '{"verdict":"ran"}';; esac; done"#;
+        let limits = Limits { seconds: 30.0, ..Limits::default() };
+        let cases = (0..3).map(|seed| Case { seed, limits, ..example("a") }).collect();
+        let mut seen = Vec::new();
+        run(cases, 1, shell(script), |_, outcome| {
+            seen.push(outcome);
+            Ok(())
+        })
+        .unwrap();
+        let verdicts: Vec<_> = seen.iter().map(|outcome| outcome.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Ran, Verdict::Crashed, Verdict::Crashed]);
+        let reasons: Vec<_> =
+            seen.iter().map(|outcome| outcome.reason.as_deref().unwrap_or_default()).collect();
+        assert!(reasons[1].starts_with("its process ended with code 7: "), "{}", reasons[1]);
+        assert!(reasons[1].ends_with("line 3999 of a very long story the end"), "{}", reasons[1]);
+        assert_eq!(reasons[2], "its process ended with code 8");
+    }
+
+    #[test]
+    fn words_about_a_case_are_not_those_of_the_next() {
+        let script = r#"read -r line; echo early words >&2; echo '{"verdict":"ran"}'; read -r line; exit 9"#;
+        let cases = (0..2).map(|seed| Case { seed, ..example("a") }).collect();
+        let mut reasons = Vec::new();
+        run(cases, 1, shell(script), |_, outcome| {
+            reasons.extend(outcome.reason);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(reasons, ["its process ended with code 9"]);
     }
 
     #[test]

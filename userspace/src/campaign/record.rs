@@ -122,8 +122,8 @@ pub struct Outcome {
     pub milliseconds: f64,
 }
 
-/// Longest reason that is kept.
-const REASON_MAX: usize = 1000;
+/// Longest reason that is kept, in characters.
+pub(super) const REASON_MAX: usize = 1000;
 
 impl Outcome {
     /// One with nothing to say about it.

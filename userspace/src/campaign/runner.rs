@@ -1,7 +1,8 @@
 //! Runs one case: program, inputs, device, and the comparison.
 //!
 //! Devices are kept from case to case, one for each way of computing, as making one costs more than running a small
-//! program. One on which anything failed is given up, so that no case feels another's fault.
+//! program. One on which anything failed is given up, so that no case feels another's fault. The others forget before each
+//! case what the case before has left on the chip, so that a verdict does not depend on the order of the cases.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -164,8 +165,12 @@ impl Runner {
     }
 
     fn device(&mut self, place: &Where) -> Result<Device, Ended> {
-        if let Some((_, device)) = self.devices.iter().find(|(known, _)| known == place) {
-            return Ok(device.clone());
+        if let Some(at) = self.devices.iter().position(|(known, _)| known == place) {
+            let (_, device) = self.devices.swap_remove(at);
+            if is_as_new(&device) {
+                self.devices.push((place.clone(), device.clone()));
+                return Ok(device);
+            }
         }
         let numerics = Numerics::NAMES.into_iter().find(|(name, _)| *name == place.numerics);
         let (_, numerics) =
@@ -175,6 +180,12 @@ impl Runner {
         self.devices.push((place.clone(), device.clone()));
         Ok(device)
     }
+}
+
+/// Has the chip of a device in this process forget the case before; false if it cannot. A device elsewhere may serve others,
+/// so its chip is left alone.
+fn is_as_new(device: &Device) -> bool {
+    device.with_embedded(|driver| driver.bus_mut().device_mut().ane().forget_requests()).unwrap_or(true)
 }
 
 type Tensors = (Vec<(String, Tensor)>, Vec<Got>, Conversions);
@@ -391,6 +402,28 @@ mod tests {
         assert!(reason.starts_with("numerics exact, whose result is expected: "), "{reason}");
         // The device on which it failed is given up.
         assert_eq!(runner.run(&case).verdict, Verdict::Passed);
+    }
+
+    #[test]
+    fn case_finds_nothing_on_the_chip_that_a_case_before_left_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let example = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/add_relu.anec"));
+        let patched = |name: &str, edits: &[&str]| {
+            let edits: Vec<_> = edits.iter().map(|edit| edit.parse().unwrap()).collect();
+            let file = crate::patch::registers(example, 1, &edits).unwrap();
+            std::fs::write(folder.path().join(name), file).unwrap();
+            Case { base: folder.path().to_owned(), ..super::super::case::example(name) }
+        };
+        let writes = patched("writes.anec", &["SourceBase=0x10000"]);
+        // The second task takes bytes on chip that no task of this program has written.
+        let reads = patched("reads.anec", &["SourceCfg.source_type=0", "SourceBase=0x10000"]);
+        let alone = Runner::default().run(&reads);
+        assert_eq!(alone.verdict, Verdict::Ran, "{:?}", alone.reason);
+        let mut runner = Runner::default();
+        assert_eq!(runner.run(&writes).verdict, Verdict::Ran);
+        let after = runner.run(&reads);
+        assert_eq!((after.verdict, after.sha256), (alone.verdict, alone.sha256));
+        assert_eq!(runner.devices.len(), 1, "the device is the same one");
     }
 
     fn got(name: &str) -> Got {

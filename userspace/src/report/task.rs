@@ -114,8 +114,9 @@ impl ShownTask {
                     continue;
                 }
             };
-            walked(place, source.shape);
-            let (start, end) = (u64::from(place.base), place.end(source.shape));
+            let shape = source.stored();
+            walked(place, shape);
+            let (start, end) = (u64::from(place.base), place.end(shape));
             if matches!(source.origin, Origin::Chip(_)) {
                 self.takes.extend(maker(shown, self.index, start, end));
             }

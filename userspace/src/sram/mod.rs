@@ -17,9 +17,9 @@ use ane_device::engine::plan::{Pass, Plan};
 use ane_device::timing::{Clock, Cost, Machine};
 use ane_uapi::hw::chip::Soc;
 use ane_uapi::hw::hal::Generation;
-use ane_uapi::hw::sram::Hierarchy;
 use ane_uapi::hw::sram::bank::{Axis, BANKS_MAX};
 use ane_uapi::hw::sram::residency::{GateReading, KernelStore, OutputBuffer, Residency};
+use ane_uapi::hw::sram::{Crossing, Hierarchy};
 use serde::Serialize;
 
 use self::stream::Walk;
@@ -273,13 +273,17 @@ fn coefficients(hierarchy: &Hierarchy, bytes: u64) -> Operand {
             format!("above the cap of {:#x} of one task", hierarchy.streamed_kernel_bytes)
         }
     };
-    let why = if bytes < hierarchy.split_bytes().into() {
-        format!("{store}; below the split of {:#x}: filled before the array starts", hierarchy.split_bytes())
-    } else {
-        format!(
-            "{store}; at the split of {:#x} or above: tiles fill while the array works",
-            hierarchy.split_bytes()
-        )
+    let split = hierarchy.split_bytes();
+    let why = match hierarchy.crossing {
+        Crossing::Smooth => format!(
+            "{store}; tiled at every size, by passes over the outputs: tiles fill while the array works"
+        ),
+        Crossing::Step if bytes < split.into() => {
+            format!("{store}; below the split of {split:#x}: filled before the array starts")
+        }
+        Crossing::Step => {
+            format!("{store}; at the split of {split:#x} or above: tiles fill while the array works")
+        }
     };
     Operand { name: "coefficients", bytes, place: "DRAM, through the kernel store", why, heat: None }
 }

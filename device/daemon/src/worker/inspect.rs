@@ -68,6 +68,7 @@ impl Worker {
             ("model-kernel-stall-cycles", usage.kernel_stalls),
             ("model-bank-stall-cycles", usage.bank_stalls),
             ("model-bank-conflicts", usage.bank_conflicts),
+            ("pe-mmu-fabric-picoseconds", self.ane.fabric_ps()),
             ("events-lost", self.ane.events_lost()),
         ];
         let refused = Category::ALL

@@ -1,5 +1,7 @@
 //! `ane bench`.
 
+mod times;
+
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -18,6 +20,7 @@ use clap::Args;
 use half::f16;
 use serde::Serialize;
 
+use self::times::Times;
 use crate::device as chosen;
 use crate::device::DeviceArgs;
 use crate::{files, run};
@@ -61,10 +64,12 @@ fn seconds(text: &str) -> Result<f64, String> {
 #[derive(Debug, Serialize)]
 struct Figure {
     what: String,
-    times: usize,
+    times: u64,
     fastest_nanoseconds: u64,
     median_nanoseconds: u64,
     slowest_nanoseconds: u64,
+    /// How many a second holds, one after the other.
+    per_second: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_second: Option<f64>,
 }
@@ -96,17 +101,22 @@ pub(crate) fn run(args: &Bench) -> Result<()> {
         return files::print_json(&figures);
     }
     let mut page = String::new();
-    writeln!(page, "{:<28} {:>8}  {:>10}  {:>10}  {:>10}", "", "times", "fastest", "median", "slowest")?;
+    writeln!(
+        page,
+        "{:<28} {:>8}  {:>10}  {:>10}  {:>10}  {:>10}",
+        "", "times", "fastest", "median", "slowest", "per second"
+    )?;
     for figure in &figures {
         let shown = |nanoseconds| format!("{:.1?}", Duration::from_nanos(nanoseconds));
         write!(
             page,
-            "{:<28} {:>8}  {:>10}  {:>10}  {:>10}",
+            "{:<28} {:>8}  {:>10}  {:>10}  {:>10}  {:>10.1}",
             figure.what,
             figure.times,
             shown(figure.fastest_nanoseconds),
             shown(figure.median_nanoseconds),
-            shown(figure.slowest_nanoseconds)
+            shown(figure.slowest_nanoseconds),
+            figure.per_second
         )?;
         match figure.bytes_per_second {
             Some(speed) => writeln!(page, "  {:.2} GB/s", speed / 1e9)?,
@@ -118,23 +128,23 @@ pub(crate) fn run(args: &Bench) -> Result<()> {
 
 /// Does something for as long as `limit`, and once at least.
 fn measure(what: &str, limit: Duration, mut action: impl FnMut() -> Result<()>) -> Result<Figure> {
-    let mut times = Vec::new();
+    let mut times = Times::new();
     let start = Instant::now();
     loop {
         let one = Instant::now();
         action()?;
-        times.push(u64::try_from(one.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        times.add(u64::try_from(one.elapsed().as_nanos()).unwrap_or(u64::MAX));
         if start.elapsed() >= limit {
             break;
         }
     }
-    times.sort_unstable();
     Ok(Figure {
         what: what.to_owned(),
-        times: times.len(),
-        fastest_nanoseconds: times[0],
-        median_nanoseconds: times[times.len() / 2],
-        slowest_nanoseconds: times[times.len() - 1],
+        times: times.count(),
+        fastest_nanoseconds: times.fastest(),
+        median_nanoseconds: times.median(),
+        slowest_nanoseconds: times.slowest(),
+        per_second: times.per_second(),
         bytes_per_second: None,
     })
 }

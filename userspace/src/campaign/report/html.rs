@@ -75,8 +75,9 @@ impl Totals {
         }
         html.push_str("<h2>Refused</h2>\n<table><tr><th>cases<th>register<th>bits<th>why<th>values<th>families<th>such as</tr>\n");
         for refusal in &self.refusals {
+            let values = refusal.values.iter();
             let values: Vec<String> =
-                refusal.values.iter().map(|(value, count)| format!("{value} &times; {count}")).collect();
+                values.map(|(value, count)| format!("{} &times; {count}", escaped(value))).collect();
             let _ = writeln!(
                 html,
                 "<tr><td class=\"n\">{}<td><code>{}</code><td><code>{}</code><td>{}<td><code>{}</code><td>{}<td>{}</tr>",

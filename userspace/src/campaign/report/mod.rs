@@ -394,6 +394,36 @@ mod tests {
         assert_eq!(page.lines().count(), 11, "each on a line of its own: {page}");
     }
 
+    /// Adds to every text of a record but its verdict, which is one of a few words.
+    fn add_to_texts(value: &mut serde_json::Value, more: &str) {
+        match value {
+            serde_json::Value::String(text) => text.push_str(more),
+            serde_json::Value::Object(fields) => {
+                let texts = fields.iter_mut().filter(|(name, _)| *name != "verdict");
+                texts.for_each(|(_, value)| add_to_texts(value, more));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn markup_in_any_field_of_a_line_is_text_on_the_pages() {
+        let marked = lines().records.into_iter().map(|record| {
+            let mut value = serde_json::to_value(&record).unwrap();
+            add_to_texts(&mut value, "<i title=\"x\">");
+            serde_json::from_value(value).unwrap()
+        });
+        let marked = Lines { records: marked.collect(), damaged: 0 };
+        let mut other = Lines { records: marked.records.clone(), damaged: 0 };
+        other.records[0].outcome.verdict = Verdict::Wrong;
+        let report = Totals::of([marked, other]);
+        for text in [report.html(), report.junit()] {
+            assert!(text.contains("&lt;i title=&quot;x&quot;&gt;") && !text.contains("<i "), "{text}");
+        }
+        let blamed = "0x00000101&lt;i title=&quot;x&quot;&gt; &times; 2";
+        assert!(report.html().contains(blamed), "{}", report.html());
+    }
+
     #[test]
     fn pages_name_what_went_wrong_and_escape_what_comes_from_files() {
         let report = Totals::of([lines()]);

@@ -5,7 +5,7 @@ mod bounds;
 use serde_json::Value;
 
 use super::*;
-use crate::build::{Graph, Shape};
+use crate::build::{Element, Graph, Shape};
 use crate::container;
 
 fn built(input: &str, output: &str) -> Vec<u8> {
@@ -53,6 +53,30 @@ fn page_holds_every_task_with_its_time_its_memory_and_its_registers() {
     assert_eq!(walk["cycles"].as_u64(), Some(end));
     // A task leaves something on chip, and another takes it.
     assert!(tasks.iter().any(|task| task["takes"].is_array()));
+}
+
+/// Granules by bank of the first task, of all operands that `ane sram` shows together.
+fn heat_by_operands(program: &Program<'_>) -> Vec<u64> {
+    let occupancy = crate::sram::Occupancy::of(program, Soc::T8103);
+    let heats: Vec<_> = occupancy.tasks[0].operands.iter().filter_map(|operand| operand.heat).collect();
+    (0..64).map(|bank| heats.iter().map(|heat| heat[bank]).sum()).collect()
+}
+
+#[test]
+fn source_that_is_turned_heats_the_banks_in_which_it_lies() {
+    let mut graph = Graph::new();
+    let [a, b] = ["a", "b"].map(|name| graph.input(name, Shape::new(8, 4, 64)).unwrap());
+    let sum = graph.binary(a, b, Element::ADD).unwrap();
+    graph.output("sum", sum).unwrap();
+    let file = graph.build().unwrap().to_anec().unwrap();
+    let turned =
+        crate::patch::registers(&file, 0, &["PlanarMap.src1_transposed=1".parse().unwrap()]).unwrap();
+    for file in [file, turned] {
+        let shown = data(&page_of(&file))["sides"][0]["walk"]["tasks"][0]["heat"].clone();
+        let numbers: Vec<u64> = serde_json::from_value(shown).unwrap();
+        let shown: Vec<u64> = numbers.chunks(2).flat_map(|run| vec![run[0]; run[1] as usize]).collect();
+        assert_eq!(shown, heat_by_operands(&container::open(&file).unwrap()));
+    }
 }
 
 #[test]

@@ -143,6 +143,11 @@ fn page(records: &[Record], lost: u64) -> Result<String, fmt::Error> {
     Ok(page)
 }
 
+/// The number of events that a file says it left out; 0 if it says nothing of them.
+fn left_out(file: &Value) -> u64 {
+    file["otherData"]["lost"].as_u64().unwrap_or_default()
+}
+
 /// A timeline of earlier.
 fn written(bytes: &[u8]) -> Result<String> {
     let advice = "write one with `ane run --trace`";
@@ -174,6 +179,10 @@ fn written(bytes: &[u8]) -> Result<String> {
         let arguments = event.get("args").map_or(String::new(), |arguments| format!("  {arguments}"));
         let line = format!("{:>12.1}  {:>10.1}  {name}{phase}{arguments}", number("ts"), number("dur"));
         writeln!(page, "{}", line.replace(is_upsetting, " "))?;
+    }
+    if left_out(&file) > 0 {
+        let left_out = count(left_out(&file), "event");
+        writeln!(page, "\nleft out: {left_out}, for which the timeline had no room")?;
     }
     Ok(page)
 }

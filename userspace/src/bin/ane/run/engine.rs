@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use ane::device::Device;
 use ane::embedded::Embedded;
-use ane::timeline::Summary;
+use ane::timeline::Tally;
 use ane_device::counters::Report;
 use ane_device::trace::chrome::Writer;
 use ane_device::trace::{Clock, Record, Timeline};
@@ -19,6 +19,14 @@ use crate::files::{self, Existing};
 /// An engine that notes what it does.
 pub(crate) struct Watch {
     device: Device,
+    /// The figures of everything that was taken out of its timeline.
+    tally: Tally,
+    /// The first records of it, for the trace.
+    records: Vec<Record>,
+    /// Records that no figure counts: the timeline had no room for them.
+    lost: u64,
+    /// Records that the trace leaves out beside those.
+    left_out: u64,
 }
 
 impl Watch {
@@ -36,39 +44,50 @@ impl Watch {
             let advice = "start the device with --trace, or leave --device out";
             return Err(Failure::new(Exit::CommandLine, what, advice).into());
         }
-        Ok(Self { device: device.clone() })
+        let (device, records) = (device.clone(), Vec::new());
+        Ok(Self { device, tally: Tally::default(), records, lost: 0, left_out: 0 })
     }
 
-    /// Every event since then, and how many were dropped; `None` if the engine is elsewhere.
-    pub(crate) fn records(&self) -> Option<(Vec<Record>, u64)> {
-        self.device.with_embedded(|driver| {
+    /// Takes out what happened, so that the timeline has room for more. A trace has as many records as a timeline holds.
+    pub(crate) fn note(&mut self) {
+        let Self { device, tally, records, lost, left_out } = self;
+        device.with_embedded(|driver| {
             let timeline = driver.bus_mut().device_mut().ane().timeline_mut();
-            let lost = timeline.take_lost();
-            (timeline.drain().collect(), lost)
-        })
+            *lost += timeline.take_lost();
+            for record in timeline.drain() {
+                tally.add(&record);
+                if records.len() < Timeline::CAPACITY {
+                    records.push(record);
+                } else {
+                    *left_out += 1;
+                }
+            }
+        });
     }
 
     /// The engine's report since then. The trace is written to a file if one is named; whether that went well comes apart, as
     /// what the run gave counts more.
-    pub(crate) fn finish(self, trace: Option<&Path>) -> (Option<EngineReport>, Result<()>) {
-        let Some((records, lost)) = self.records() else { return (None, Ok(())) };
-        let report = self.device.with_embedded(|driver| {
+    pub(crate) fn finish(mut self, trace: Option<&Path>) -> (Option<EngineReport>, Result<()>) {
+        self.note();
+        let Self { device, tally, records, lost, left_out } = self;
+        let report = device.with_embedded(|driver| {
             let device = driver.bus_mut().device_mut();
             let findings = device.is_checking().then(|| findings(device));
             let ane = driver.bus_mut().device_mut().ane();
             EngineReport {
-                timeline: Summary::of(&records),
+                timeline: tally.summary(),
+                events_lost: lost,
                 bytes_read: ane.report(Report::BytesRead),
                 bytes_written: ane.report(Report::BytesWritten),
                 inferred: Some(ane.inferred()).filter(|inferred| !inferred.is_none()).map(|i| i.to_string()),
                 findings,
             }
         });
-        let traced = trace.map_or(Ok(()), |path| {
+        let traced = trace.filter(|_| report.is_some()).map_or(Ok(()), |path| {
             files::save_with(path, Existing::Replace, |file| {
                 let mut writer = Writer::new(BufWriter::new(file))?;
                 records.iter().try_for_each(|record| writer.write(record))?;
-                writer.finish(lost)
+                writer.finish(lost.saturating_add(left_out))
             })
             .context("--trace")
         });

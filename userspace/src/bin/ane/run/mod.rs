@@ -122,7 +122,7 @@ pub(crate) fn run(args: &Run) -> Result<()> {
     let model = load(&args.model)?;
     let device = device::open(&args.device)?;
     let timeout = device::prepare_timeout(&device, args.timeout)?;
-    let watch = Watch::start(&device, args.trace.as_deref())?;
+    let mut watch = Watch::start(&device, args.trace.as_deref())?;
     let failed = |why: session::Error| device::session_failure(&why, &device);
     let mut session = Session::load(&device, &model)
         .map_err(|why| device::session_failure(&why, &device))
@@ -133,7 +133,9 @@ pub(crate) fn run(args: &Run) -> Result<()> {
     }
     let times = (0..args.repeat).map(|_| {
         let start = Instant::now();
-        session.run_within(timeout).map(|()| start.elapsed())
+        let ran = session.run_within(timeout).map(|()| start.elapsed());
+        watch.note();
+        ran
     });
     let times: Result<Vec<Duration>, _> = times.collect();
     // The timeline of a run that failed is what one wants to look at.

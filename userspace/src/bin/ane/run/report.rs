@@ -55,6 +55,8 @@ pub(crate) struct OutputReport {
 #[derive(Debug, Serialize)]
 pub(crate) struct EngineReport {
     pub(crate) timeline: Summary,
+    /// Events of very long runs that the timeline dropped, and that it does not count.
+    pub(crate) events_lost: u64,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
     /// Behaviour that no source establishes and that the program needed.
@@ -178,6 +180,13 @@ impl EngineReport {
                 write!(page, "  {}", count(row.macs, "multiplication"))?;
             }
             writeln!(page)?;
+        }
+        if self.events_lost > 0 {
+            let lost = count(self.events_lost, "event");
+            writeln!(
+                page,
+                "  note    {lost} of long runs are not in these figures: the timeline had no room"
+            )?;
         }
         if let Some(inferred) = &self.inferred {
             writeln!(
