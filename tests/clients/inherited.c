@@ -1,6 +1,6 @@
 /*
  * A file that a child inherited stays open though its parent closes it before the child has called anything, and what the parent
- * has open besides stays open as well.
+ * has open besides stays open as well. A child that never calls keeps what it inherited, and no more.
  */
 #include <sys/wait.h>
 
@@ -41,9 +41,25 @@ int main(void)
 	CHECK(has_buffer(kept, second.handle) && new_buffer(other, TILE).map[0] == 0);
 	for (uint64_t at = 0; at < third.size; at++)
 		CHECK(third.map[at] == 3);
-	/* The child's is closed now: the one that was kept, the one that is mapped and the other are what is open. */
+	/* A child that never calls keeps what it inherited, and nothing that was opened later. */
+	CHECK(pipe(closed) == 0);
+	given = open_device();
+	CHECK(given >= 0);
+	child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		char byte;
+		CHECK(close(closed[1]) == 0 && read(closed[0], &byte, 1) == 0);
+		_exit(0);
+	}
+	int later = open_device();
+	CHECK(later >= 0 && close(given) == 0);
+	int last = open_device();
+	CHECK(last >= 0 && close(later) == 0 && close(last) == 0);
+	/* That one, the one that was kept, the one that is mapped and the other are what is open. */
 	while (open("/dev/accel/accel0", O_RDWR) >= 0)
 		opened++;
-	CHECK(errno == EBUSY && opened == 253);
+	CHECK(errno == EBUSY && opened == 252);
+	CHECK(close(closed[1]) == 0 && waitpid(child, &status, 0) == child && status == 0);
 	return 0;
 }

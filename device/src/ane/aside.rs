@@ -37,9 +37,10 @@ impl<M: GuestMemory, E: Engine<M>> Ane<M, E> {
 
     /// The chip forgets what requests have left on it, as if it had been without power.
     ///
-    /// False if a request runs or waits: it may need what is there, and nothing is forgotten.
+    /// False if a request runs, waits or is put aside: it may need what is there, and nothing is forgotten. Commands that the mover
+    /// has been given and not yet done are done as before.
     pub fn forget_requests(&mut self) -> bool {
-        let is_idle = self.tm.is_idle() && self.thread_task.is_none();
+        let is_idle = self.tm.is_idle() && self.thread_task.is_none() && self.aside.is_empty();
         if is_idle {
             drop(self.take_off());
         }

@@ -29,8 +29,9 @@ struct Budget(usize);
 impl Translator<'_> {
     /// Plans a transfer, so that PE_MMU is asked once for each of its stretches, however often the transfer is planned.
     ///
-    /// What is only looked at is asked for when it is moved, and what waits at its fault when it is tried again. A transfer
-    /// that faults and does not wait was asked for now.
+    /// What is only looked at is asked for when it is moved, and what waits at its fault when it is tried again: under the policy
+    /// that has transfers wait, one that faults is not counted, though no thread of the engine may be there to wait. Under the others
+    /// it was asked for now.
     #[inline(never)]
     pub(super) fn ask_once<T>(&mut self, parts: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let asked = self.shared.before.as_deref().map(PeMmu::asked);
@@ -118,7 +119,7 @@ impl Translator<'_> {
             }
             None => {
                 let at: Iova = span.base();
-                Err(self.fail(Denied::new(HwError::NoMemory, at), span, access))
+                Err(self.fail_before_pe_mmu(Denied::new(HwError::NoMemory, at), span, access))
             }
         }
     }

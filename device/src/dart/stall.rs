@@ -26,6 +26,8 @@ pub(super) struct Stalled {
     pub(super) circuit: Circuit,
     pub(super) access: Access,
     pub(super) at: FaultAddress,
+    /// The fault came before PE_MMU was asked, so this is an address that PE_MMU translates.
+    pub(super) is_before_pe_mmu: bool,
 }
 
 /// True if the cause is that nothing is mapped.
@@ -78,6 +80,12 @@ impl Dart {
             dma.refuse(stalled.at.0, stalled.access.is_write());
             return false;
         };
-        self.dma(memory, stalled.stream, stalled.circuit).look_again(range, stalled.access).is_ok()
+        let mut dma = self.dma(memory, stalled.stream, stalled.circuit);
+        let passes = if stalled.is_before_pe_mmu {
+            dma.check(range, stalled.access)
+        } else {
+            dma.look_again(range, stalled.access)
+        };
+        passes.is_ok()
     }
 }

@@ -156,7 +156,7 @@ impl<'a> Translator<'a> {
             self.watch(rows, access)?;
             if self.trap.springs_after() {
                 let denied = Denied::new(HwError::NoL3Entry, rows.span().base());
-                return Err(self.fail(denied, rows.span(), access));
+                return Err(self.fail_before_pe_mmu(denied, rows.span(), access));
             }
             // Behind a PE_MMU it is looked at where it goes to.
             if self.shared.before.is_none() {
@@ -180,7 +180,7 @@ impl<'a> Translator<'a> {
             return Err(info);
         }
         if let Some(at) = self.trap.springs_at(|at| rows.contain(at)) {
-            return Err(self.fail(Denied::new(HwError::NoL3Entry, at), rows.span(), access));
+            return Err(self.fail_before_pe_mmu(Denied::new(HwError::NoL3Entry, at), rows.span(), access));
         }
         Ok(())
     }
@@ -220,7 +220,7 @@ impl<'a> Translator<'a> {
 
     /// Looks at an access that reached the window and was stopped there, whatever stands before the window.
     pub(super) fn look_again(&mut self, range: IovaRange, access: Access) -> Result<()> {
-        self.begin_check(range.into(), access)?;
+        self.is_check = true;
         self.shared.pieces.start();
         self.shared.pieces.start_part(0);
         self.each_page(range, access)
@@ -404,6 +404,20 @@ impl<'a> Translator<'a> {
         self.deny(denied, span.base().0.into(), span.len(), access)
     }
 
+    /// The same of an address that PE_MMU would have translated.
+    pub(super) fn fail_before_pe_mmu(
+        &mut self,
+        denied: Denied,
+        span: IovaRange,
+        access: Access,
+    ) -> IoDartErrorInfo {
+        let info = self.fail(denied, span, access);
+        if let Some(stalled) = &mut self.shared.stalled {
+            stalled.is_before_pe_mmu = true;
+        }
+        info
+    }
+
     /// Captures a fault, and does what the policy says.
     ///
     /// The four bus ids are not described anywhere. Chosen: the circuit as a master, the number of the
@@ -428,6 +442,7 @@ impl<'a> Translator<'a> {
                     circuit: self.circuit,
                     access,
                     at: denied.at,
+                    is_before_pe_mmu: false,
                 });
             }
             FaultPolicy::Contain | FaultPolicy::Absorb => {}

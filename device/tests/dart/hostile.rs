@@ -146,6 +146,8 @@ fn leaf_that_changes_under_the_walk_gives_one_answer_or_the_other() {
         scope.spawn(|| {
             for n in 0.. {
                 entry.store(words[n % 4], Ordering::Relaxed);
+                // So that each of them lies there for a moment, also where there is one processor.
+                std::thread::yield_now();
                 if done.load(Ordering::Relaxed) {
                     break;
                 }

@@ -14,10 +14,11 @@ const DATE: &str = "20261121";
 /// The identity of the device.
 const DESCRIPTION: &str = "Apple Neural Engine (virtual)";
 
-/// Copies a string to a client, as far as there is room; how long it is.
+/// Copies a string to a client, as far as there is room; how long it is. A client without a place for it asks for that alone, whatever
+/// room it says there is, as with every DRM driver.
 fn copy(memory: &mut Segments, at: u64, room: u64, text: &str) -> Result<u64> {
     let room = usize::try_from(room).unwrap_or(usize::MAX).min(text.len());
-    if room != 0 {
+    if at != 0 && room != 0 {
         let part = text.as_bytes().get(..room).unwrap_or_default();
         memory.write(at, part).map_err(|_| Errno::EFAULT)?;
     }

@@ -83,6 +83,11 @@ fn version() {
     let name = Version { name_len: 3, name: AT, ..ask };
     let date = Version { date_len: 3, date: AT, ..ask };
     let description = Version { desc_len: u64::MAX, desc: u64::MAX, ..ask };
+    // Without a place, room is of no use, and no error.
+    let (mut rig, file) = prepared();
+    let mut lengths = Version { name_len: 3, date_len: u64::MAX, ..ask };
+    rig.ioctl(file, &VERSION, &mut lengths).unwrap();
+    assert_eq!([lengths.name_len, lengths.date_len], [3, 8]);
     refused(&VERSION, &nowhere(), &[name, date, description].map(|version| (Errno::EFAULT, version)));
 }
 

@@ -185,7 +185,9 @@ impl Worker {
             }
             self.words.take();
             if self.is_over()? {
-                return Ok((self.died(start)?, false));
+                // It may have answered and ended.
+                let outcome = self.answer()?.map_or_else(|| self.died(start), Ok)?;
+                return Ok((outcome, false));
             }
         }
     }

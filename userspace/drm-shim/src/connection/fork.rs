@@ -5,10 +5,12 @@
 //! to the files that it inherited, and only then lets go of its parent's: so a file stays open though the parent has closed
 //! it by then, or is gone.
 
+use std::mem;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::lane;
 use crate::config::Config;
+use crate::sys::Failure;
 use crate::sys::process::{self, Quiet};
 use crate::{files, sweep};
 
@@ -37,6 +39,12 @@ pub(crate) fn settle(config: &Config) {
 fn inherit(config: &Config) {
     let inherited = lane::put_aside();
     let mut lane = lane::take_any();
+    if matches!(lane.ready(config), Err(Failure(libc::EAGAIN))) {
+        // There is no room for a connection of this process now. Its parent's keep the files open until it ends, and a call
+        // attaches to its file when there is room.
+        mem::forget(inherited);
+        return;
+    }
     for (file, identity) in files::all() {
         // One without a descriptor is mapped at most; nobody calls on it any more.
         let attached = sweep::descriptor(identity).map(|fd| lane.number(config, file, fd));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use crate::files;
 use crate::sys::process;
 
-/// Forks of this process, and of those that it comes from.
+/// Rises with each fork of this process, and of those that it comes from: before the child is made, and in the parent after it.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// The serial number of the last file that a child may have.
@@ -20,8 +20,9 @@ static FORKER_OF: AtomicI32 = AtomicI32::new(0);
 
 /// Has every fork noted.
 pub(crate) fn watch() {
-    unsafe extern "C" fn before() {
-        LAST_FILE.store(files::last_serial(), Ordering::SeqCst);
+    // Another thread may open a file or connect between the first of these and the moment in which the child is made.
+    unsafe extern "C" fn around() {
+        LAST_FILE.fetch_max(files::last_serial(), Ordering::SeqCst);
         COUNT.fetch_add(1, Ordering::SeqCst);
     }
     unsafe extern "C" fn in_child() {
@@ -29,14 +30,14 @@ pub(crate) fn watch() {
         FORKER_OF.store(process::id(), Ordering::SeqCst);
     }
     // SAFETY: the functions have no demands, and stay as long as this library, which is not unloaded: it was preloaded.
-    unsafe { libc::pthread_atfork(Some(before), None, Some(in_child)) };
+    unsafe { libc::pthread_atfork(Some(around), Some(around), Some(in_child)) };
 }
 
 pub(super) fn count() -> u64 {
     COUNT.load(Ordering::SeqCst)
 }
 
-/// True if a child may have a file, and a connection that was made when there were `forks` forks.
+/// True if a child may have a file, and a connection that was made when the count of forks was `forks`.
 pub(super) fn may_have(serial: u64, forks: u64) -> bool {
     serial <= LAST_FILE.load(Ordering::SeqCst) && forks != count()
 }

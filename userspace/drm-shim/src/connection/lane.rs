@@ -50,7 +50,7 @@ struct State {
     known: [(u64, u32); FILES],
     /// The last closing that it has heard of.
     heard: u64,
-    /// The forks before it was connected: of later ones the child may have the connection.
+    /// The count of forks when it was connected: a child of a later one may have the connection.
     forks: u64,
 }
 
@@ -102,6 +102,10 @@ pub(crate) struct Ready<'a> {
 /// The daemon's reason, if it lets no connection in. `EAGAIN` also if other calls have all connections for long: one of them may be that
 /// which a signal handler interrupted, and does not end before the handler does.
 pub(crate) fn take(config: &Config) -> Result<Taken> {
+    let mut free = TABLE.iter().filter_map(Lane::try_take);
+    if let Some(connected) = free.find_map(|mut lane| lane.state().link.is_some().then_some(lane)) {
+        return Ok(connected);
+    }
     let mut lane = take_any();
     let Some(why) = lane.ready(config).err() else { return Ok(lane) };
     drop(lane);
@@ -212,7 +216,8 @@ impl Taken {
         link.simple(Kind::Close, number, None, room.as_mut_slice()).map(drop)
     }
 
-    /// Leaves the connection to children that have it as well, and makes another with the files that are open here.
+    /// Leaves the connection to children that have it as well, and makes another with the files that are open here. Files that were
+    /// opened after the fork are closed on the one that is left: no child has them, and nobody would close them there.
     ///
     /// A file of which only a mapping is left has no descriptor to attach by: the daemon gives one.
     fn renew(&mut self) -> Result<()> {
@@ -233,6 +238,12 @@ impl Taken {
             let attached = new.simple(Kind::AttachArena, 0, Some(arena), room);
             file::close(arena);
             *place = (serial, attached?.0?);
+        }
+        for &(serial, number) in &state.known {
+            if serial != 0 && !forks::may_have(serial, state.forks) {
+                // One that cannot be told so is about to lose its connection, too.
+                let _ = old.simple(Kind::Close, number, None, room);
+            }
         }
         (state.link, state.known, state.forks) = (Some(new), known, forks);
         Ok(())

@@ -63,7 +63,7 @@ impl Times {
 
     /// How many a second holds, one after the other.
     pub(super) fn per_second(&self) -> f64 {
-        self.count as f64 / (self.sum.max(1) as f64 / 1e9)
+        self.count as f64 * 1e9 / self.sum.max(1) as f64
     }
 }
 
