@@ -99,6 +99,28 @@ fn address_that_reached_the_window_is_led_nowhere_else_when_it_is_tried_again() 
 }
 
 #[test]
+fn fault_on_demand_before_pe_mmu_is_asked_is_tried_again_where_its_address_leads() {
+    let pe_mmu = Some("page=0x4000".parse().unwrap());
+    let options = Options { fault_policy: FaultPolicy::Stall, pe_mmu, ..Options::default() };
+    let mut machine = Machine::with_options(&options);
+    machine.ane.engine_mut().copies = 64;
+    // The window maps where the source leads, and not its own address.
+    let other = 21;
+    map(machine.ane.memory(), SOURCE.0 / PAGE, false);
+    map(machine.ane.memory(), other, true);
+    let mapping = Mapping { va: SOURCE.0.into(), pa: (other * PAGE).into(), size: PAGE.into() };
+    machine.ane.install(Message::Map(vec![mapping])).unwrap();
+    machine.ane.inject(format!("translation-fault:{:#x}", SOURCE.0).parse().unwrap());
+    machine.submit_chain(1);
+    machine.run();
+    assert!(held(&mut machine));
+    machine.invalidate();
+    assert!(!held(&mut machine));
+    machine.run();
+    assert_eq!(machine.drain(), [done(0x40, 1)]);
+}
+
+#[test]
 fn task_that_is_taken_back_leaves_nothing_for_the_next_one_to_be_charged_for() {
     let mut machine = stalled_behind_pe_mmu();
     take_back_and_run_the_next(&mut machine);
