@@ -157,6 +157,24 @@ static inline struct drm_ane_submit submission(const struct program *program)
 	return submit;
 }
 
+/* The same as a request, with room for its BARs, of which there are 32 at most. */
+static inline struct drm_ane_request request_of(const struct program *program, struct drm_ane_bar *bars)
+{
+	struct drm_ane_request request = {
+		.program = ANE_HANDLE_NONE,
+		.priority = ANE_PRIORITY_DEFAULT,
+		.bars = (uintptr_t)bars,
+		.bar_size = sizeof *bars,
+		.stream_size = program->header.tsk_size,
+		.task_count = program->header.td_count,
+		.first_size = program->header.td_size,
+	};
+	for (unsigned bar = 0; bar < 32; bar++)
+		if (program->bars[bar].handle)
+			bars[request.bar_count++] = (struct drm_ane_bar){ .index = bar, .handle = program->bars[bar].handle };
+	return request;
+}
+
 static inline void put(struct program *program, unsigned input, const void *dense)
 {
 	unsigned bar = 4 + program->header.outputs + input;

@@ -33,18 +33,7 @@ int main(int argc, char **argv)
 	CHECK(fd >= 0);
 	struct program program = load_program(fd, argv[1]);
 	struct drm_ane_bar bars[32];
-	struct drm_ane_request request = {
-		.program = ANE_HANDLE_NONE,
-		.priority = ANE_PRIORITY_DEFAULT,
-		.bars = (uintptr_t)bars,
-		.bar_size = sizeof *bars,
-		.stream_size = program.header.tsk_size,
-		.task_count = program.header.td_count,
-		.first_size = program.header.td_size,
-	};
-	for (unsigned bar = 0; bar < 32; bar++)
-		if (program.bars[bar].handle)
-			bars[request.bar_count++] = (struct drm_ane_bar){ .index = bar, .handle = program.bars[bar].handle };
+	struct drm_ane_request request = request_of(&program, bars);
 	CHECK(ioctl(fd, DRM_IOCTL_ANE_SUBMIT_REQUEST, &request) == 0);
 
 	struct sigaction action = { .sa_handler = handler };

@@ -1,7 +1,7 @@
 //! The state that a request takes along when it gives way, and gets back when it goes on.
 //!
-//! Between two tasks, and from one request to the next, four things last: the registers that descriptors write, tile L2, kernel memory, and what the
-//! engine knows (which bytes on chip are unknown, what the task before passed on, what its work hides of the next one's). A
+//! Between two tasks, and from one request to the next, four things last: the registers that descriptors write, tile L2,
+//! kernel memory, and what the engine knows (which bytes on chip are unknown, what the task before passed on, what its work hides of the next one's). A
 //! real engine has one of each. Here they change hands whole, so nothing is copied, and the next request finds the chip as after
 //! power-on: not a byte of a request that is to go on is in reach of another one.
 

@@ -29,9 +29,9 @@ struct Budget(usize);
 impl Translator<'_> {
     /// Plans a transfer, so that PE_MMU is asked once for each of its stretches, however often the transfer is planned.
     ///
-    /// What is only looked at is asked for when it is moved, and what waits at its fault when it is tried again: under the policy
-    /// that has transfers wait, one that faults is not counted, though no thread of the engine may be there to wait. Under the others
-    /// it was asked for now.
+    /// A look that finds no fault asks nothing: the transfer behind it does. Under the policy that has transfers wait, one that
+    /// faults asks nothing either: it asks when it is tried again. (Where the host has no thread that could wait, it is never tried
+    /// again, and is not counted.) Under the other policies a transfer that faults has asked.
     #[inline(never)]
     pub(super) fn ask_once<T>(&mut self, parts: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let asked = self.shared.before.as_deref().map(PeMmu::asked);

@@ -76,48 +76,53 @@ fn task_is_charged_for_what_it_translated_before_it_waited_too() {
     assert_eq!(waits(&mut machine), [1_500_000]);
 }
 
-#[test]
-fn address_that_reached_the_window_is_led_nowhere_else_when_it_is_tried_again() {
+/// A machine with a PE_MMU of such regions, each a page that is led to another, whose window has no page `hole`.
+fn led(regions: &[(u32, u32)], hole: u32) -> Machine {
     let pe_mmu = Some("page=0x4000".parse().unwrap());
     let options = Options { fault_policy: FaultPolicy::Stall, pe_mmu, ..Options::default() };
     let mut machine = Machine::with_options(&options);
     machine.ane.engine_mut().copies = 64;
-    let (hole, other) = (20, 21);
+    let mapping = |&(from, to): &(u32, u32)| Mapping {
+        va: (from * PAGE).into(),
+        pa: (to * PAGE).into(),
+        size: PAGE.into(),
+    };
+    machine.ane.install(Message::Map(regions.iter().map(mapping).collect())).unwrap();
     map(machine.ane.memory(), hole, false);
-    let led = |va: u32, to: u32| Mapping { va: va.into(), pa: (to * PAGE).into(), size: PAGE.into() };
-    let message = Message::Map(vec![led(SOURCE.0, hole), led(hole * PAGE, other)]);
-    machine.ane.install(message).unwrap();
-    machine.submit_chain(1);
-    machine.run();
+    machine
+}
+
+/// The transfer that waits goes on by an invalidation, and the task ends.
+fn goes_on(machine: &mut Machine) {
     machine.invalidate();
-    assert!(held(&mut machine), "the window has no page there");
-    map(machine.ane.memory(), hole, true);
-    machine.invalidate();
-    assert!(!held(&mut machine));
+    assert!(!held(machine));
     machine.run();
     assert_eq!(machine.drain(), [done(0x40, 1)]);
 }
 
 #[test]
+fn address_that_reached_the_window_is_led_nowhere_else_when_it_is_tried_again() {
+    let (hole, other) = (20, 21);
+    let mut machine = led(&[(SOURCE.0 / PAGE, hole), (hole, other)], hole);
+    machine.submit_chain(1);
+    machine.run();
+    machine.invalidate();
+    assert!(held(&mut machine), "the window has no page there");
+    map(machine.ane.memory(), hole, true);
+    goes_on(&mut machine);
+}
+
+#[test]
 fn fault_on_demand_before_pe_mmu_is_asked_is_tried_again_where_its_address_leads() {
-    let pe_mmu = Some("page=0x4000".parse().unwrap());
-    let options = Options { fault_policy: FaultPolicy::Stall, pe_mmu, ..Options::default() };
-    let mut machine = Machine::with_options(&options);
-    machine.ane.engine_mut().copies = 64;
-    // The window maps where the source leads, and not its own address.
-    let other = 21;
-    map(machine.ane.memory(), SOURCE.0 / PAGE, false);
+    let (source, other) = (SOURCE.0 / PAGE, 21);
+    // The window has the page where the source leads, and not the source's own.
+    let mut machine = led(&[(source, other)], source);
     map(machine.ane.memory(), other, true);
-    let mapping = Mapping { va: SOURCE.0.into(), pa: (other * PAGE).into(), size: PAGE.into() };
-    machine.ane.install(Message::Map(vec![mapping])).unwrap();
     machine.ane.inject(format!("translation-fault:{:#x}", SOURCE.0).parse().unwrap());
     machine.submit_chain(1);
     machine.run();
     assert!(held(&mut machine));
-    machine.invalidate();
-    assert!(!held(&mut machine));
-    machine.run();
-    assert_eq!(machine.drain(), [done(0x40, 1)]);
+    goes_on(&mut machine);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The forks of this process: what its children may have of it.
 //!
-//! The C library tells of a `fork` before it happens, and in the child. A process that is made otherwise is not noted; most of
+//! The C library tells of a `fork` before it happens, and behind it in the parent and in the child. A process that is made otherwise is not noted; most of
 //! those call `exec` at once, and have no files then.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};

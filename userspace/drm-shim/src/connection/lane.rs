@@ -102,8 +102,7 @@ pub(crate) struct Ready<'a> {
 /// The daemon's reason, if it lets no connection in. `EAGAIN` also if other calls have all connections for long: one of them may be that
 /// which a signal handler interrupted, and does not end before the handler does.
 pub(crate) fn take(config: &Config) -> Result<Taken> {
-    let mut free = TABLE.iter().filter_map(Lane::try_take);
-    if let Some(connected) = free.find_map(|mut lane| lane.state().link.is_some().then_some(lane)) {
+    if let Ok(connected) = connected() {
         return Ok(connected);
     }
     let mut lane = take_any();
@@ -111,22 +110,28 @@ pub(crate) fn take(config: &Config) -> Result<Taken> {
     drop(lane);
     let start = Instant::now();
     while why == Failure(libc::EAGAIN) && start.elapsed() < ROOM_WAIT {
-        let mut is_any_taken = false;
-        for lane in &TABLE {
-            let Some(mut taken) = lane.try_take() else {
-                is_any_taken = true;
-                continue;
-            };
-            if taken.state().link.is_some() {
-                return Ok(taken);
-            }
+        match connected() {
+            Ok(connected) => return Ok(connected),
+            Err(0) => break,
+            Err(_) => process::pause(100),
         }
-        if !is_any_taken {
-            break;
-        }
-        process::pause(100);
     }
     Err(why)
+}
+
+/// Takes a free lane that is connected. Without one, says how many are taken.
+fn connected() -> Result<Taken, usize> {
+    let mut taken = 0;
+    for lane in &TABLE {
+        let Some(mut free) = lane.try_take() else {
+            taken += 1;
+            continue;
+        };
+        if free.state().link.is_some() {
+            return Ok(free);
+        }
+    }
+    Err(taken)
 }
 
 /// Takes a lane; waits while all are taken.
